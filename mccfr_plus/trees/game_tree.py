@@ -167,10 +167,8 @@ class GameTree(Tree):
         """Returns the arrays for a solver's kernels, with leaf tables if needed, and their writable `expansion`."""
         arrays = self.arrays
         if with_leaves and self.perfect_recall:
-            arrays = self.arrays_with_leaves
-            if folded:
-                arrays = self.folded_arrays
-                arrays = arrays._replace(infosets=arrays.listed, infoset_range=arrays.listed_range)
+            arrays = self.folded_arrays if folded else self.arrays_with_leaves
+            arrays = arrays._replace(infosets=arrays.listed, infoset_range=arrays.listed_range)
         expansion = np.zeros_like(arrays.expansion)  # of its own, as it may be interrupted
         view = expansion.view()
         view.flags.writeable = False

@@ -57,7 +57,7 @@ _MISTAKES = {
 # Entries of `_Traversal.counts`. `_NODE` is visited next; it has `_DEPTH` and the state `states[depth]`. Nodes are
 # numbered when their parent is visited.
 _NODE, _DEPTH, _NODES, _INFOSETS, _SLOTS, _PAYOFFS, _DISTRIBUTIONS = range(7)
-_MAX_DEPTH, _MAX_STACK, _MAX_MOVES, _FORGETS, _NUM_COUNTS = range(7, 12)
+_MAX_DEPTH, _MAX_STACK, _MAX_MOVES, _IMPERFECT, _NUM_COUNTS = range(7, 12)
 
 # Columns of `_Traversal.path`: the player to move, the player's last slot before, the first slot, children, the nodes
 # of the path's siblings and children that wait on a traversal's stack, and moves of players.
@@ -205,9 +205,9 @@ class _Builder:
         found["infosets"]["player"] &= (1 << _PLAYER_BITS) - 1
         actions, bits = np.hsplit(found["distributions"], 2)
         rows = zip(actions.tolist(), bits.view(np.float64).tolist(), strict=True)
-        depth, stack, moves, forgets = self._counts[[_MAX_DEPTH, _MAX_STACK, _MAX_MOVES, _FORGETS]].tolist()
+        depth, stack, moves, imperfect = self._counts[[_MAX_DEPTH, _MAX_STACK, _MAX_MOVES, _IMPERFECT]].tolist()
         flat = flatten(  # which frees the arrays that it has replaced
-            Shape(depth, stack, not forgets, moves),
+            Shape(depth, stack, not imperfect, moves),
             found.pop("nodes"),
             found.pop("infosets"),
             found.pop("slot_action"),
@@ -320,7 +320,7 @@ def _traverse(parameters, table, places, progress, found, num_players, max_visit
                     status = _DIFFERENT_LEGAL
                     break
                 elif infoset["parent_slot"] != last_slots[at(mover)]:
-                    counts[_FORGETS] = 1
+                    counts[_IMPERFECT] = 1
                 payload = infoset["first_slot"]
         record = nodes[at(node)]
         record["kind"], record["num_children"] = mover, count
