@@ -74,10 +74,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
-    policy = command.read_without_tree(source, load_game(name))
+    (policy,), tree = command.policies_and_tree(load_game(name), [source], only_if_needed=True)
     if not isinstance(policy, JointTablePolicy):
-        tree = compile_game(name)
-        policy = TreePolicy(tree, strategy_of(tree, policy or command.read_policy(source, tree.game, tree)))
+        tree = tree or compile_game(name)
+        policy = TreePolicy(tree, strategy_of(tree, policy))
     columns = policy.to_table().columns()
     return {name: col.tolist() if isinstance(col, np.ndarray) else col for name, col in columns.items()}
 

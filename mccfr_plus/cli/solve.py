@@ -294,13 +294,17 @@ def _run_and_print(
     if arguments.policy_out is not None:
         policy = solver.average_policy()
         policy.save(arguments.policy_out) if tree is None else save_policy(policy, arguments.policy_out)
+    quality = dict.fromkeys(("nash_conv", "exploitability", "exploitability_bound"))
+    quality["values"] = [None] * solver.game.num_players()
+    with contextlib.suppress(MccfrPlusError) if failed else contextlib.nullcontext():  # the error may come again
+        quality |= _quality(solver, arguments, interrupted)
     result = {
         "game": arguments.game,
         **about,
         **{name: getattr(solver, name) for name in ("seed", "iterations", "nodes_touched")},
         "seconds": seconds,
         "iterations_per_second": solver.iterations / seconds if seconds else None,
-        **_quality(solver, arguments, interrupted, failed),
+        **quality,
         "tree": tree and tree.kind,
         "information_sets": tree and tree.num_infosets,
         "nodes": tree and tree.num_nodes,
@@ -364,16 +368,8 @@ def _shows_progress(arguments: argparse.Namespace) -> bool:
     return not arguments.quiet and sys.stderr.isatty()
 
 
-def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool, failed: bool) -> dict[str, Any]:
-    """Returns values, NashConv, exploitability and its bound of the average policy; None where unknown."""
-    found: dict[str, Any] = dict.fromkeys(("nash_conv", "exploitability", "exploitability_bound"))
-    found["values"] = [None] * solver.game.num_players()
-    with contextlib.suppress(MccfrPlusError) if failed else contextlib.nullcontext():  # the error may come again
-        found |= _known_quality(solver, arguments, interrupted)
-    return found
-
-
-def _known_quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> dict[str, Any]:
+def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> dict[str, Any]:
+    """Returns values, NashConv and exploitability of the average policy, or a bound of its exploitability, or None."""
     tree = solver.tree
     evaluation = None
     if tree is None:

@@ -173,10 +173,10 @@ class Layout:
         """Number of entries that `look` writes."""
         return sum(each.count for each in self.fields)
 
-    def places(self, hidden: str, *, private: bool = True, public: bool = True) -> list[tuple[int, Field]]:
+    def places(self, hidden: str | None, *, private: bool = True, public: bool = True) -> list[tuple[int, Field]]:
         """Returns fields, each with its first index in the output of `look`.
 
-        Fields with `hidden` as `Field.when` are left out: `NOW` for information states, `RECALLED` for observations.
+        Fields whose `when` is `hidden` are left out: `NOW` for information states, `RECALLED` for observations.
         """
         begins = itertools.accumulate((each.count for each in self.fields), initial=0)
         placed = zip(begins, self.fields, strict=False)

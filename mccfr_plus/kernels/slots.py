@@ -127,8 +127,9 @@ class _Binder:
 
 @functools.lru_cache(None, typed=True)
 def _with_value(constant: Constant, value: bool | int | float) -> Constant:
-    """Returns the constant with another value; the same object for the same value of the same type."""
-    return dataclasses.replace(constant, value=value)
+    """Returns the constant with a value, perhaps another; the same object for the same value of the same type."""
+    is_same = type(value) is type(constant.value) and value == constant.value
+    return constant if is_same else dataclasses.replace(constant, value=value)
 
 
 def _copy(source: FunctionType, changes: dict[str, Any]) -> FunctionType:

@@ -209,39 +209,26 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     # --- policies ---
 
-    def current_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
-        """Returns a copy of the strategy for the next game; see `average_policy` for the arguments."""
-        rows = {}
-        reaches: dict[Infoset, list[float]] = {}  # own reach of each infoset's sequences
-        for key, infoset in self._infosets.items():
-            row = infoset.strategy
-            if exploring and self.horizon is None:
-                row = _mixed(row, self.epsilon)
-            elif exploring:
-                above = 1.0 if infoset.parent is None else reaches[infoset.parent][infoset.parent_index]
-                reaches[infoset] = [above * p for p in row]
-                row = self._mixed_by_game(infoset, reaches[infoset], 1)
-            rows[key] = _row(infoset.actions, row)
+    def current_policy(self, game: pyspiel.Game | None = None) -> InfoStatePolicy:
+        """Returns a copy of the next game's strategy, without exploration. Some OpenSpiel functions need `game`."""
+        rows = {key: _row(infoset.actions, infoset.strategy) for key, infoset in self._infosets.items()}
         return InfoStatePolicy(self._player, rows, game)
 
     def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
         """Returns a copy of the average of the strategies over all games.
 
         With `exploring`, the average includes exploration, so its value against a fixed opponent is the mean of the
-        expected values of all games played. Some OpenSpiel functions need `game`.
+        expected values of all games played. For `game` see `current_policy`.
         """
         rows = {}
         for key, infoset in self._infosets.items():
             infoset.update_sums(self.num_games, self._epsilon_of_sums)
             sums = infoset.sums[exploring and self.horizon is None]
             if exploring and self.horizon is not None:
-                sums = self._mixed_by_game(infoset, sums, self.num_games)
+                floor = self.epsilon * self.num_games * infoset.uniform_reach / len(sums)
+                sums = [floor + (1.0 - self.epsilon) * each for each in sums]
             rows[key] = _row(infoset.actions, sums)
         return InfoStatePolicy(self._player, rows, game)
-
-    def _mixed_by_game(self, infoset: Infoset, reach: list[float], num_games: int) -> list[float]:
-        floor = self.epsilon * num_games * infoset.uniform_reach / len(reach)
-        return [floor + (1.0 - self.epsilon) * r for r in reach]
 
 
 def _mixed(strategy: list[float], share: float) -> list[float]:

@@ -181,14 +181,14 @@ class GameTree(Tree):
         """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays, self.shape.max_depth)
+        return with_leaves(self.arrays, self.shape.max_stack)
 
     @cached_property
     def folded_arrays(self) -> TreeArrays:
         """The arrays with folded leaf tables, for regrets and values of strategies; see `flattening`."""
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays, self.shape.max_depth, folded=True)
+        return with_leaves(self.arrays, self.shape.max_stack, folded=True)
 
     @cached_property
     def refined(self) -> Refinement:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from interpreted import interpreted
 
 from mccfr_plus.checks.sampler import add_samples
-from mccfr_plus.estimators import Baseline, SamplingWeights
+from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.traversal import list_infoset
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import estimate_with, estimator_of
@@ -14,9 +15,9 @@ from mccfr_plus.trees.scratch import Scratch, new_scratch
 
 
 class Sampler:
-    """An estimator at work on a tree, with a scratch that starts full of rubbish."""
+    """An estimator at work on a tree, with a scratch that starts full of rubbish; as Python if not `compiled`."""
 
-    def __init__(self, tree, short_name, state: int = 1, baseline: Baseline | None = None, batch: int = 1, arrays=None):
+    def __init__(self, tree, short_name, state=1, baseline=None, batch=1, arrays=None, compiled=True):
         self.tree = tree
         self.batch = batch
         self.estimator = estimator_of(short_name)
@@ -43,7 +44,7 @@ class Sampler:
             self.parameters = np.append(self.parameters, baseline.rate)
         estimate = estimate_with(self.estimator, baseline, list_visit=list_infoset)
         bindings = {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: self.estimator.update_all_players}
-        self._sample = bind(add_samples, bindings)
+        self._sample = bind(add_samples, bindings) if compiled else interpreted(bind(add_samples, bindings))
 
     def use(self, strategy: np.ndarray) -> None:
         self.strategy = strategy

@@ -27,7 +27,7 @@ STARTS = {
     "leduc_poker": "chance",
     "leduc_ranks(ranks=5)": "chance",
     "liars_dice(dice_sides=3)": 3,
-    "nl_holdem_buckets(stack=8)": 2,
+    "nl_holdem_buckets(stack=6)": 2,
     "one_card_poker(deck_size=20)": 1,
     TURN.format("100%"): 1,
 }
@@ -75,7 +75,7 @@ def test_fixed_play_becomes_chance(name):
         assert found.best_response_values[player] <= expected.best_response_values[player] + 1e-12
 
 
-@pytest.mark.parametrize("name", ["leduc_poker", "liars_dice(dice_sides=3)", "nl_holdem_buckets(stack=8)"])
+@pytest.mark.parametrize("name", ["leduc_poker", "liars_dice(dice_sides=3)", "nl_holdem_buckets(stack=6)"])
 @pytest.mark.parametrize("method", search.METHODS)
 def test_gadgets_are_solved(name, method):
     blueprint = blueprint_of(name)
@@ -182,7 +182,8 @@ def test_actions_that_the_blueprint_lacks(name):
 def test_unsafe_search_can_do_harm():
     """Beside a good blueprint the opponent exploits what unsafe search takes for granted: its own range."""
     blueprint = Solver("leduc_poker", "full", "rm+").run(100).average_policy()
-    found = {m: search.certify(search.SearchPolicy(blueprint, method=m, iterations=300)) for m in search.METHODS}
+    policies = {m: search.SearchPolicy(blueprint, method=m, iterations=300) for m in ("unsafe", "maxmargin")}
+    found = {method: search.certify(policy) for method, policy in policies.items()}
     assert found["unsafe"].exploitability > 5 * found["unsafe"].blueprint
     assert found["unsafe"].exploitability < found["unsafe"].blueprint + found["unsafe"].excess
     assert found["maxmargin"].exploitability < found["maxmargin"].blueprint

@@ -10,6 +10,7 @@ import time
 import naive
 import numpy as np
 import pytest
+from interpreted import plain_solver
 from lazy_games import Fault, FaultyGame
 from lazy_trees import differences, lazy_solver, pair
 
@@ -42,7 +43,7 @@ def test_a_game_that_raises(method, estimator, options, averaging, threads):
     """The run ends where it was, the error says where that is, and going on changes no bit."""
     arguments = (estimator, "rm", averaging)
     options = {**options, "threads": threads, "seed": 3}
-    expected = Solver(whole(), *arguments, **options).run(60)
+    expected = plain_solver(whole(), *arguments, **options).run(60)
     solver = lazy_solver("python_faulty(length=4)", *arguments, **options)
     raised, causes = 0, []
     for countdown in (1, 2, 5, 40, 41, 300, 3, 1):
@@ -72,7 +73,7 @@ def test_histories_that_are_longer_than_the_game_says(monkeypatch):
     """Only traversals with baselines keep a frame per node of the history; others do not mind."""
     monkeypatch.setattr(FaultyGame, "moves_too_many", 12)
     assert lazy_solver("python_faulty", "outcome", seed=1).run(20).iterations == 20
-    solver = lazy_solver("python_faulty", "outcome", baseline=True, seed=1)
+    solver = lazy_solver("python_faulty", "external", baseline=True, seed=1)
     with pytest.raises(GameError, match="a history has more than 13 moves, the limit implied by max_game_length"):
         solver.run(20)
 
