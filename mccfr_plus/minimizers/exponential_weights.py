@@ -24,7 +24,7 @@ from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.minimizer import REGRET, Minimizer, expected_value
 from mccfr_plus.parameters import check_choice, choice, number, switch
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, GRADIENTS, INFOSETS, PERFECT_RECALL, REGRETS
-from mccfr_plus.trees.scratch import at
+from mccfr_plus.trees.scratch import IS_LAZY, at
 from mccfr_plus.trees.tree import Tree
 
 # Entries of the parameters.
@@ -128,7 +128,7 @@ class Hedge(ExponentialWeights):
 # Rows of the tables of `dilated`; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
 VALUE = 1  # V
-WEIGHT = 2  # beta; 0: 1, as where all weights are constant
+WEIGHT = 2  # beta; on trees that grow, 0 stands for 1
 PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
 
 CONSTANT = "constant"
@@ -143,7 +143,8 @@ RELATIVE = Constant("RELATIVE", True, "Whether uniform play has entropy 0, by lo
 def dilated(values, strategy, tables, first, last, iteration, parameters):
     """FTRL, OMD and MMD at one infoset. See `Minimizer`. Returns the change of its smoothed value V, in payoffs."""
     eta, keep, weight, best = parameters[ETA_NOW], parameters[KEEP], tables[WEIGHT, at(first)], -math.inf
-    weight = weight if weight > 0.0 else 1.0  # of an infoset that was found on the way
+    if IS_LAZY() and weight == 0.0:  # of an infoset that was found on the way
+        weight = 1.0
     for slot in range(first, last):
         score = keep * tables[SCORE, at(slot)] + eta * values[at(slot)]
         tables[SCORE, at(slot)] = score

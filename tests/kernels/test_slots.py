@@ -167,7 +167,7 @@ def countdown(x):
 
 def test_kernels_that_call_themselves_are_refused():
     assert bind(floor, {RULE: other, FACTOR: 3.0})(7.5) == 24.0
-    with pytest.raises(ConfigError, match="The kernel countdown calls itself"):
+    with pytest.raises(ConfigError, match="the kernel countdown calls itself"):
         bind(countdown, {RULE: other})
 
 
