@@ -233,16 +233,16 @@ class PowerAverage(Component):
 
     Methods:
 
-    * ``"auto"``: exact for `full`, otherwise lazy; stochastic for games of imperfect recall.
-    * ``"exact"``: adds the whole strategy in every iteration, in O(all sequences); OpenSpiel calls this FULL.
-    * ``"per_history"``: as ``"exact"``, but for tied information sets (imperfect recall), each past of a set is
-      weighted by its number of histories, as in OpenSpiel's CFR.
-    * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets). The game must have perfect recall.
-    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / probability. It is unbiased but has
-      variance.
-    * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent: the empirical distribution of
-      play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
-      Khachiyan 1995). Two players only.
+    * ``"auto"``: exact for `full`; for other estimators, lazy with perfect recall and stochastic with imperfect recall.
+    * ``"exact"``: adds the whole strategy in every iteration, in O(sequences) time; OpenSpiel calls this FULL.
+    * ``"per_history"``: as ``"exact"``, but at information sets that their player reaches by several pasts (imperfect
+      recall), each past is weighted by its number of histories, as in OpenSpiel's CFR.
+    * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets) time. The game must have perfect recall.
+    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / (probability of the visit). It is
+      unbiased but has variance.
+    * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent, which gives the empirical
+      distribution of play. On a matrix game, the average over k iterations of `external(sample_per_infoset=True)` mixes
+      at most k actions per player (Grigoriadis, Khachiyan 1995). Two players only.
     * ``"optimistic"``: a biased average, for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: the last strategy instead of an average. The last strategy need not converge.
 
@@ -307,7 +307,7 @@ class PowerAverage(Component):
 class ScheduledAverage(PowerAverage):
     """The average whose exponent falls from gamma to gamma - drop during the run (Zhang, McAleer, Sandholm 2026).
 
-    The sums before iteration t + 1 are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop min(t, n) / n.
+    Before iteration t + 1, the sums are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop min(t, n) / n.
     The paper's HS-PCFR+(30) is predictive regret matching+ with this average; HS-PCFR+(15) has gamma = 15.
 
     Args:

@@ -50,7 +50,7 @@ class RegretBound:
         value: The bound, in units of payoff; for weighted iterations, it is a bound on the weighted average.
         theorem: Author, year and number of the theorem.
         assumptions: Conditions of the theorem.
-        probability: Minimum probability that the bound holds; 1.0 if nothing is sampled.
+        probability: Minimum probability with which the bound holds; 1.0 if nothing is sampled.
 
     Examples:
         >>> import mccfr_plus
@@ -83,7 +83,7 @@ def regret_bound(
     *,
     p: float = 0.05,
 ) -> RegretBound | None:
-    """Returns the tightest known bound on a player's average regret, or None if no bound is known.
+    """Returns the tightest bound on a player's average regret that this package knows, or None if it knows none.
 
     The bound holds for simultaneous and alternating updates and any number of players, but not with baselines or fast
     threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` explains a missing bound.
@@ -94,7 +94,7 @@ def regret_bound(
         iterations: T, at least 1, fixed before the run or by a rule that is independent of the draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
-        averaging: The weights t^gamma of the iterations, or their short name. Default: the minimizer's default.
+        averaging: The average, with weights t^gamma, or its short name. Default: the minimizer's default.
         p: Probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:
@@ -263,17 +263,17 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
 
         R_i / W = (max over plans x of <sum of w_t g_t, x> - sum of w_t <g_t, x_t>) / W,   w_t = t^gamma, W = sum of w_t
 
-    g_t is player i's exact gradient against the others' strategies at the time when i's gradient was estimated: with
-    alternating updates, the players before i have already been updated. x_t is i's strategy. The game must be small,
-    since each iteration makes full traversals.
+    Here, g_t is player i's exact gradient against the others' strategies at the time when i's gradient was estimated:
+    with alternating updates, the players before i have already been updated. x_t is i's strategy. The game must be
+    small, since each iteration makes full traversals.
 
     Args:
-        solver: A new solver, of a game with perfect recall. Modified in place.
+        solver: A new solver for a game with perfect recall. Modified in place.
         iterations: Number of iterations to run, at least 1.
         gamma: Exponent of the weights, at least 0, usually ``solver.averaging.gamma``.
 
     Raises:
-        ConfigError: If the solver has run already or an argument is out of range.
+        ConfigError: If the solver has already run or an argument is out of range.
 
     Examples:
         >>> import mccfr_plus

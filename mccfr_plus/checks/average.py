@@ -65,9 +65,9 @@ def check_average(
         estimator: A built-in estimator or its short name.
         games: Games to check on. Default: three small games.
         unbiased: Whether the average must be unbiased. Default: True except for ``"optimistic"``.
-        seed: Seed of strategies and draws.
+        seed: Seed for strategies and draws.
 
-    ``figures["bias"]`` of the report is the largest difference of a probability.
+    ``figures["bias"]`` of the report is the largest error of an averaged probability, which is 0 where a test is exact.
 
     Raises:
         CheckError: If the average is biased, writes NaN, or adds nothing.
@@ -81,7 +81,7 @@ def check_average(
     """
     average, sampling = average_of(averaging, RegretMatching()), estimator_of(estimator)
     if not type(sampling).__module__.startswith("mccfr_plus."):
-        raise ConfigError(f"{sampling!r}: averages can only be checked with built-in estimators.")
+        raise ConfigError(f"{sampling!r}: averages can be checked only with built-in estimators.")
     new_state(seed)  # validates the seed
     must_be_unbiased = average.method != "optimistic" or average.kernel is not None if unbiased is None else unbiased
     texts = (SPANS,) if average.method == "sampled" else (SPANS, THREE)  # "sampled" is for two players

@@ -43,7 +43,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         game: The game or its game string; choose small parameters.
         plays: Number of random plays.
         max_nodes: The whole tree and all states are compared if the game has at most this number of histories.
-        seed: Seed of the plays.
+        seed: Seed for the plays.
 
     Raises:
         CheckError: At the first error. If rules and pyspiel differ, the message contains the history.
@@ -92,7 +92,7 @@ def _lines_without_rules(game: pyspiel.Game, plays: int, max_nodes: int, seed: i
     except GameError as error:
         raise _as_check_error(subject, error) from None
     yield CheckLine("tree", f"{tree.num_nodes:,} histories", "information states determine legal actions")
-    recall = "perfect" if tree.perfect_recall else "imperfect: CFR has no guarantee"
+    recall = "perfect" if tree.perfect_recall else "imperfect: CFR need not converge"
     yield CheckLine("recall", f"{tree.num_infosets:,} information states", recall)
 
 
@@ -134,7 +134,7 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
     _compare_trees(game, tree)
     yield CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical")
     says_perfect = rules_game.sizes.perfect_recall
-    what = "players have imperfect recall: one information state is reached by different own actions"
+    what = "players have imperfect recall: one information state is reached by different sequences of their own actions"
     look_at = "`look`: it must tell all that the player saw and did before"
     subject.require(tree.perfect_recall or not says_perfect, what, look_at)
     recall = "perfect" if says_perfect else "imperfect, as `layout` says"

@@ -23,16 +23,16 @@ from mccfr_plus.trees.loading import load_game
 SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's format."
 
 NOTES = """
-The formats csv, json and parquet write POLICY, with one row per information state and action and these columns:
+The formats csv, json and parquet write POLICY with one row per information state and action, and with these columns:
   player              the player, counted from 0
   information_state   the text, or a key in hexadecimal digits if the game was solved with --tree=rules or lazy
-  action              OpenSpiel's number of the action
-  action_name         OpenSpiel's name of the action, or its number if the name depends on the state
+  action              OpenSpiel's number for the action
+  action_name         OpenSpiel's name for the action, or its number if the name depends on the state
   probability         the policy's probability of the action
-  reach               probability of the information state if all players follow the policy; only with a compiled tree
+  reach               probability of reaching the information state if all players follow it; only with a compiled tree
 
 A JSON file is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg
-writes the game with all its histories, without a POLICY; payoffs and chance probabilities are written as fractions.
+writes the game with all its histories and takes no POLICY; payoffs and chance probabilities are written as fractions.
 """
 
 

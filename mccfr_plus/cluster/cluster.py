@@ -143,7 +143,7 @@ class Cluster(contextlib.AbstractContextManager):
             for name, version in here.items():
                 if there[name] != version:
                     raise ClusterError(
-                        f"node {node} has {name} {there[name]}, but this program has {version}: results would differ. "
+                        f"node {node} has {name} {there[name]}, but this program has {version}: results might differ. "
                         "Install the same version on every machine."
                     )
 
@@ -187,8 +187,8 @@ def _check_listens(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except OSError as error:
         raise ClusterError(
-            f"there is no cluster at {address}: {error.strerror or error}. Check the host and the port, and that "
-            "`ray start --head` was run there."
+            f"there is no cluster at {address}: {error.strerror or error}. Check the host and the port, "
+            "and make sure that `ray start --head` was run there."
         ) from None
 
 

@@ -225,12 +225,13 @@ class Full(Estimator):
     """Full traversals: the exact gradient over all chance outcomes and all actions.
 
     With regret matching, this is CFR (Zinkevich et al. 2007); with RM+ and a linear average, CFR+ (Tammelin et al.
-    2015). By default, the gradient is computed by the sequence form's matrix, which is several times as fast as a
-    traversal. For minimizers that provide `DIFFERENCES`, it omits constants of information sets, which do not change
-    regrets.
+    2015). By default, the gradient is computed with the sequence-form matrix, which is several times as fast as a
+    traversal. For minimizers that provide `DIFFERENCES`, it omits terms that are constant within an information set,
+    because these do not change the regrets.
 
     Args:
-        traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's by rounding.
+        traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's only by
+            rounding.
         pruning: Whether to traverse the tree but skip histories that the other players do not reach (Lanctot et al.
             2009, section 5). The result is bitwise identical to that of `traversal`; `nodes_touched` counts the
             histories visited.
@@ -277,11 +278,11 @@ class Full(Estimator):
 
 @dataclass(frozen=True)
 class BestResponseOpponent(Estimator):
-    """The exact gradient against the other player's best response; with regret matching, CFR-BR (Johanson et al. 2012).
+    """The exact gradient against the other player's best response, as in CFR-BR (Johanson et al. 2012).
 
     The game must be a two-player zero-sum game. Both players learn, each against best responses. A player's average
-    strategy, and with high probability also each of its late strategies, approaches the least exploitable strategy on
-    the player's information sets.
+    strategy and, with high probability, each of its late strategies approach the least exploitable strategy that the
+    player's information sets allow.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

@@ -65,7 +65,7 @@ def limit_of(**given: float | None) -> Limit:
     chosen = {unit: total for unit, total in given.items() if total is not None}
     if len(chosen) != 1:
         what = "none" if not chosen else " and ".join(chosen)
-        raise ConfigError(f"a run needs one limit, {what} given: give one of {', '.join(UNITS)}.")
+        raise ConfigError(f"a run needs exactly one limit, but {what} given: give exactly one of {', '.join(UNITS)}.")
     ((unit, total),) = chosen.items()
     if not math.isfinite(total) or total <= 0 or (unit != "seconds" and total < 1):
         raise ConfigError(f"{unit}={total!r}: must be a number, {'above 0' if unit == 'seconds' else 'at least 1'}.")

@@ -114,7 +114,7 @@ class Curve:
     ) -> Interval:
         """Returns the mean over seeds and its interval at the end of the runs, or after `at` in the given unit.
 
-        `band` is ``"mean"``, Student's 95 % interval of the mean, or ``"quantiles"``, the 5 % and 95 % quantiles over
+        `band` is ``"mean"``, Student's 95% interval of the mean, or ``"quantiles"``, the 5% and 95% quantiles over
         seeds (with at most three seeds, minimum and maximum).
         """
         check_choice("band", band, tuple(BANDS))

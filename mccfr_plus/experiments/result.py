@@ -201,7 +201,7 @@ def compare(
         result = Result(curves_of(folder), dict(sorted(failed.items())), None if out is None else Path(out), about)
     if len(failed) == len(names):
         name, why = next(iter(result.failed.items()))
-        raise RecordError(f"all {len(names)} runs failed, such as {name}: {why}")
+        raise RecordError(f"all {len(names)} runs failed, for example {name}: {why}")
     return result
 
 

@@ -48,7 +48,7 @@ def run_all(
     local = next((run for run in runs.values() if _stays_here(run)), None)
     if local is not None and (cluster is not None or processes not in (None, 1)):
         raise ConfigError(
-            f"{local} cannot be sent to other processes: give a function defined in a module or a game string, or "
+            f"{local} cannot be sent to other processes: give a game string or a function defined in a module, or "
             "leave out processes and cluster."
         )
     for number, run in list(runs.items()):
@@ -126,8 +126,8 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: 
                     worker.kill()
             if isinstance(error, BrokenProcessPool):
                 raise RecordError(
-                    "a process of the comparison ended, perhaps for lack of memory: completed records are kept. Repeat "
-                    "the call with fewer processes. In a script, call `compare` under if __name__ == '__main__':"
+                    "a process of the comparison ended unexpectedly, perhaps for lack of memory: completed records are "
+                    "kept. Use fewer processes. In a script, call `compare` under `if __name__ == '__main__':`."
                 ) from None
             raise
 
@@ -170,7 +170,7 @@ def _work(number: int, run: Run, about: dict[str, Any]) -> str:
 
 # --- on a cluster: each run is a task, which is submitted again if its worker is lost ---
 # A worker writes a run's files into a temporary folder and sends them when they change. This program writes them into
-# its own directory, from which a run continues. So machines need not share a directory.
+# its own directory, from which a run continues. Machines therefore need not share a directory.
 
 _Files = dict[str, bytes | None]  # changed files of a run, by name; None: the file was removed
 

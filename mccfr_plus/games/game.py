@@ -59,7 +59,7 @@ class RulesGame(ABC):
         self.sizes = self.layout(self.given)
         if any(number != int(number) for number in self.sizes.parameters):
             given = f"parameters={shortened(self.sizes.parameters)}"
-            raise ValueError(f"{given} of the layout must be whole numbers: put fractions into table.")
+            raise ValueError(f"{given} of the layout must be integers: put fractions into `table`.")
         # Not made read-only: Numba takes several times as long to accept such an array.
         self.parameters = np.array(self.sizes.parameters, np.int64)
         self.most_actions = max(self.sizes.num_distinct_actions, self.sizes.max_chance_outcomes)

@@ -273,7 +273,7 @@ class HandBuckets:
         rules = compiled_rules(loaded)
         if rules is None or rules.deal is None:
             reason = why_no_rules(loaded) or f"{shortened(game)} does not deal two cards to each of two players."
-            raise ConfigError(f"{reason} Give a game of universal_poker that has buckets of hands.")
+            raise ConfigError(f"{reason} Give a universal_poker game with buckets of hands.")
         self.kernel, self._deal = bucket_of_view, rules.deal
         self._index, size = _index_of(self._deal.deck, self._deal.suits), 0
         for number in sorted({0, *self._deal.boards}):
@@ -281,7 +281,7 @@ class HandBuckets:
             size += _num_boards(self._index, self._deal.suits, number) * len(self._deal.cards)
         if size > _MOST_BYTES:
             raise ConfigError(
-                f"{shortened(game)}: its tables would take {size:,} bytes, more than {_MOST_BYTES:,}: give fewer cards."
+                f"{shortened(game)}: its tables would take {size:,} bytes, more than {_MOST_BYTES:,}: use fewer cards."
             )
         digest = hashlib.sha256(repr((_VERSION, _cards_of(self._deal), buckets, nested)).encode()).hexdigest()[:16]
         path = cache_folder().parent / "hand_buckets" / f"{digest}.npy"

@@ -135,7 +135,7 @@ def _observe(parameters, table, state, player, action):
 def _read_table() -> np.ndarray:
     file = importlib.resources.files("mccfr_plus.games") / "nl_holdem_buckets.json"
     tables = json.loads(file.read_text(encoding="utf-8"))
-    deals, margins = np.array(tables["deals"], float), np.array(tables["margins"], float)  # whole numbers below 2**53
+    deals, margins = np.array(tables["deals"], float), np.array(tables["margins"], float)  # integers below 2**53
     pairs = deals.sum(axis=1)
     return np.concatenate([pairs / pairs.sum(), (deals / pairs[:, None]).ravel(), (margins / deals).ravel()])
 

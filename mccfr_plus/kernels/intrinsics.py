@@ -101,7 +101,7 @@ def _call_nothing(context, builder, signature, arguments):
 
 @in_kernels(lambda address, first, second: types.none(types.int64, types.int64, types.int64), _call_nothing)
 def call_back(address, first, second):
-    """Calls the callback at an address with two whole numbers, with the interpreter's lock."""
+    """Calls the callback at an address with two integers, with the interpreter's lock."""
     callback(int(address))(int(first), int(second))
 
 

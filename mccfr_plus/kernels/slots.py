@@ -75,7 +75,7 @@ class _Binder:
         """Returns a kernel with its slots filled: the kernel itself where nothing changes."""
         if any(kernel is caller for caller in callers):
             why = "such kernels crash when they are loaded from the disk. Write a loop, with a stack if need be."
-            raise ConfigError(f"The kernel {_name(kernel)} calls itself: {why}")
+            raise ConfigError(f"the kernel {_name(kernel)} calls itself: {why}")
         if id(kernel) not in self._done:
             self._done[id(kernel)] = self._copied(kernel, (*callers, kernel)), kernel
         return self._done[id(kernel)][0]
@@ -95,7 +95,7 @@ class _Binder:
             module, _, attribute = name.rpartition(".")
             if module:
                 advice = f"import {attribute} by its name, so that it can be replaced."
-                raise ConfigError(f"The kernel {source.__name__} reaches a slot through {name}: {advice}")
+                raise ConfigError(f"the kernel {source.__name__} reaches a slot through {name}: {advice}")
         if not changes:
             return kernel
         key = (source, tuple((name, id(new)) for name, new in changes.items()))

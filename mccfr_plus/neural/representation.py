@@ -82,7 +82,7 @@ def chunks(count: int, size: int) -> Iterator[int]:
 class TreeRepresentation(Representation):
     """A compiled tree: a forward pass over a player's information sets fills its part of a strategy table.
 
-    So the average strategy is exact and needs no memory of strategies, unlike in the papers.
+    Thus, the average strategy is exact and needs no memory of strategies, unlike in the papers.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`, with perfect recall and information-state tensors.

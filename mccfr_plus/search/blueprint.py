@@ -68,7 +68,7 @@ class Blueprint:
         self.subgames = outermost(self.tree, self._beginnings(start))
         if not self.subgames:
             raise ConfigError(
-                f"start={start!r}: {self.tree.game} has no decision there. Give another number of actions."
+                f"start={start!r}: {self.tree.game} has no decision after that many actions. Give another number."
             )
         self.reach = self._reach()
         self.respond = bind(_respond, self.tree.bindings, partial=True)
@@ -91,7 +91,7 @@ class Blueprint:
         if found < own.num_infosets:
             raise GameError(
                 f"{tree.game} has only {found:,} of the {own.num_infosets:,} information states of the blueprint's "
-                f"game {own.game} with all of their actions: give a game that has all of them; it may have more."
+                f"game {own.game} with all of their actions: give a game that has all of them, and perhaps more."
             )
 
     def _beginnings(self, start: int | str) -> np.ndarray:

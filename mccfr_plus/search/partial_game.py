@@ -1,6 +1,6 @@
 """Games in which part of a player's strategy is fixed: trunks, subgames, and the gadgets of safe subgame solving.
 
-What is fixed becomes part of chance: payoffs of ends are multiplied by the reach of the fixed player's hands. So such a
+What is fixed becomes part of chance: payoffs of ends are multiplied by the reach of the fixed player's hands. Such a
 game is a public tree like any other, which all minimizers solve and all evaluations judge.
 """
 

@@ -61,7 +61,7 @@ def solve_cce(
     """Returns an approximate coarse correlated equilibrium, with its exact gaps.
 
     Args:
-        game: The game, its name or its tree; any number of players, any payoffs.
+        game: The game, its name or its tree, with any number of players and any payoffs.
         iterations: Number of profiles, at least 1. The profiles take iterations x slots x 8 bytes.
         method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure and drawn with `seed`.
         minimizer: A minimizer or its short name.

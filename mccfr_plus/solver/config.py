@@ -125,7 +125,7 @@ def _component(what: str, spec: Any, kind: type[Component]) -> Component:
     table = _TABLES[what]
     allowed = ", ".join(table)
     if not isinstance(spec, str):
-        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or a {kind.__name__} object.")
+        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of the class {kind.__name__}.")
     name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
     if name not in table:
         raise ConfigError(f"{what}={spec!r} is not known.{did_you_mean(name, table)} Give one of {allowed}.")
@@ -260,7 +260,7 @@ class SolverConfig:
         check_choice("dtype", self.dtype, ("float64", "float32"))
         if self.symmetry and self.tree not in ("auto", "rules", "public"):
             raise ConfigError(
-                f"symmetry=True does not work with tree={self.tree!r}: give 'rules', or 'public' in poker."
+                f"symmetry=True does not work with tree={self.tree!r}: give tree='rules' or, for poker, tree='public'."
             )
         if self.memory is not None:
             bytes_of(self.memory)
@@ -348,7 +348,7 @@ class SolverConfig:
                     f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall, "
                     "threads cannot share a traversal. Give threads=1, or an estimator that samples."
                 )
-            logger.info("%s has imperfect recall, so CFR has no guarantee.", tree.game.get_type().short_name)
+            logger.info("%s has imperfect recall, so CFR need not converge.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism
             if self.averaging.method in ("exact", "per_history") and method is Mechanism.EXACT:
                 raise ConfigError(
@@ -374,7 +374,7 @@ def check_threads(threads: int) -> None:
     cores = os.cpu_count() or 1
     check_whole("threads", threads)
     if threads > max(2 * cores, 8):  # small machines may still try what larger ones run
-        raise ConfigError(f"threads={threads}: this machine has {cores} cores: give at most that many.")
+        raise ConfigError(f"threads={threads}: this machine has {cores} cores, so give at most that many.")
 
 
 # --- the kernel ---

@@ -249,7 +249,7 @@ class Engine:
             what = (
                 f"batch={self.config.batch}: a thread's traversals of one gradient visit over {MOST_LISTED:,} histories"
             )
-            raise ConfigError(f"{what}, more than the average can list: give a smaller batch.")
+            raise ConfigError(f"{what}, more than the average can store: give a smaller batch.")
         if INFOSETS not in tree.provides and tree.game.max_game_length() >= _MANY_MOVES:
             infosets = tree.found_infosets
             first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]

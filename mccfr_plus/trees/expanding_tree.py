@@ -72,7 +72,7 @@ class ExpandingTree(Tree):
         slots = self._entry_bytes // (_BYTES_PER_ENTRY_SLOT * self.threads)
         if self.plan.max_slots + self.num_players + slots > _LAST_INDEX:
             raise ConfigError(
-                f"memory={self.plan.limit / 1e6:,.0f}MB is too much with imperfect recall: give a lower limit."
+                f"memory={self.plan.limit / 1e6:,.0f}MB is too high with imperfect recall: give a lower limit."
             )
         return slots, slots  # an entry has at least one
 
@@ -176,7 +176,7 @@ class ExpandingTree(Tree):
 
     @property
     def found_actions(self) -> np.ndarray:
-        """OpenSpiel's action of each slot found, ``[num_slots]`` int64."""
+        """OpenSpiel's action for each slot found, ``[num_slots]`` int64."""
         return self.slot_action[: self.num_slots].astype(np.int64, copy=False)
 
     @property

@@ -10,10 +10,10 @@ same last slots of all players are added up; those worth 0 are left out.
 Where only differences between the values of an infoset's actions count, tables are *folded*: a subtree whose leaves all
 pay the same is one leaf. That changes an infoset's values by a constant, which the parent's slot has instead, as the
 plan below a slot adds up to the slot's. Infosets with no other leaves below have no rows, and need no updates: in
-Goofspiel with 7 cards a sixth of the entries and 28 % of the infosets are left.
+Goofspiel with 7 cards a sixth of the entries and 28% of the infosets are left.
 
 A *term* is what an entry of the matrix adds: its value times the others' reach. Most are added in several rows, as few
-values occur. So terms are multiplied once, and an entry is the number of its term. Terms are numbered by first use:
+values occur. Terms are thus multiplied once, and an entry is the number of its term. Terms are numbered by first use:
 neighboring rows find theirs close together.
 
 Rows are sorted by length within windows, and stored in blocks of `BLOCK` rows side by side, entry j of all rows of a

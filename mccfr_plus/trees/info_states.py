@@ -125,7 +125,7 @@ def hash_of_row(row):
     state = np.uint64(0x2545F4914F6CDD1D)
     for index in range(len(row)):
         state = hash_step(state, np.uint64(row[index]))
-    # Tables read the lowest bits only. Small whole numbers as floats differ in the highest bits only.
+    # Tables read the lowest bits only. Small integers as floats differ in the highest bits only.
     state = (state ^ (state >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return state ^ (state >> np.uint64(32))
 

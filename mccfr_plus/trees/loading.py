@@ -66,12 +66,12 @@ while not state.is_terminal():
 
 
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
-    """Returns a game, or the game of a game string, as a turn-based game.
+    """Returns a given game, or the game named by a game string, as a turn-based game.
 
     Games with simultaneous moves are converted to turn-based games by OpenSpiel, and a log message says so.
 
     Args:
-        game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``; or a tree.
+        game: A `pyspiel.Game`, a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``, or a tree.
 
     Raises:
         GameError: If the game is unknown (the message suggests similar names), its parameters are not accepted, or it
@@ -172,7 +172,7 @@ def try_out(text: str) -> None:
         how = f" ({signal.Signals(-done.returncode).name})" if done.returncode < 0 else ""
         said = without_places(done.stderr.strip().rpartition("\n")[2])
         said = said or f"one game does not end in {_TRIAL_SECONDS} seconds"
-        raise GameError(f"OpenSpiel fails on {text!r}{how}: {said}: choose other parameters.")
+        raise GameError(f"OpenSpiel fails on {text!r}{how} ({said}): choose other parameters.")
 
 
 def without_places(message: str) -> str:
@@ -254,7 +254,7 @@ def checked_actions(actions: list[int], most: int) -> list[int]:
     """Returns the legal actions of a decision node: between 1 and `most`, all of them different."""
     if not 0 < len(actions) <= most:
         raise WrongAnswerError(
-            f"a decision node with {len(actions)} legal actions, where num_distinct_actions() allows 1 to {most}"
+            f"a decision node has {len(actions)} legal actions, but num_distinct_actions() allows 1 to {most}"
         )
     if len(set(actions)) < len(actions):
         raise WrongAnswerError(f"the legal actions {actions} of a decision node are not all different")

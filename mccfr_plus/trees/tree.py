@@ -39,7 +39,7 @@ class Tree:
     arrays: Any  # `TreeArrays`, or `PublicArrays` of a public tree
     shape: Shape
     bindings: Any  # what fills slots of estimators, minimizers and averages for this tree
-    slot_action: np.ndarray  # OpenSpiel's action of each slot
+    slot_action: np.ndarray  # OpenSpiel's action for each slot
     num_players: int  # chance not counted
     num_nodes: Any  # histories that are stored
     num_infosets: Any  # found so far, of all players together, like `num_slots`
@@ -68,7 +68,7 @@ class Tree:
         if not self.perfect_recall:
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions), but {what} needs perfect recall."
+                f"different sequences of its own actions), but {what} needs perfect recall."
             )
 
     def require_whole(self, what: str) -> Any:

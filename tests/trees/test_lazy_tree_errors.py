@@ -69,7 +69,7 @@ def test_histories_that_are_longer_than_the_game_says(monkeypatch):
     monkeypatch.setattr(FaultyGame, "moves_too_many", 12)
     assert lazy_solver("python_faulty", "outcome", seed=1).run(20).iterations == 20
     solver = lazy_solver("python_faulty", "outcome", baseline=True, seed=1)
-    with pytest.raises(GameError, match="a history has more than 13 moves, the limit according to max_game_length"):
+    with pytest.raises(GameError, match="a history has more than 13 moves, the limit implied by max_game_length"):
         solver.run(20)
 
 

@@ -67,9 +67,12 @@ def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     if rules is None:
         raise ConfigError(f"tree='rules': {why_no_rules(game)} Use tree='compiled' or tree='lazy'.")
     if symmetry and is_keyed(rules):
-        raise ConfigError(f"symmetry=True: the rules of {game} lack perfect recall, or a kernel `observe`.")
+        raise ConfigError(
+            f"symmetry=True needs perfect recall and a kernel `observe`, but {game} lacks at least one of them: "
+            "leave symmetry out."
+        )
     if symmetry and len(rules.sizes.symmetries) < 2:
-        raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries: leave symmetry out.")
+        raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries, so leave symmetry out.")
     return rules
 
 
@@ -304,4 +307,4 @@ class ImplicitTree(ExpandingTree):
         return self.plan.max_slots - self.rules_game.most_actions * (self.rules_game.most_actions + 1) // 2
 
     def _find(self, info_state: str, player: int) -> int | None:
-        raise ConfigError("tree='rules' keeps no texts of information states: give tree='compiled' or tree='lazy'.")
+        raise ConfigError("tree='rules' keeps no information state strings: give tree='compiled' or tree='lazy'.")

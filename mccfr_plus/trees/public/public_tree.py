@@ -71,7 +71,7 @@ class PublicTree(Tree):
             self._take(*build_dealt(self._rules, symmetry))
             return
         if symmetry:
-            raise GameError(f"tree='public', symmetry=True: {loaded} has no suits to merge: leave symmetry out.")
+            raise GameError(f"tree='public', symmetry=True: {loaded} has no suits to merge, so leave symmetry out.")
         if self._rules is not None:
             rules, source = source_of_rules(self._rules)
         else:
@@ -131,7 +131,7 @@ class PublicTree(Tree):
 
     @cached_property
     def slot_action(self) -> np.ndarray:  # type: ignore[override]
-        """OpenSpiel's action of each slot, ``[num_slots]`` int64."""
+        """OpenSpiel's action for each slot, ``[num_slots]`` int64."""
         infosets = self.arrays.infosets
         hands = np.diff(self._first_infoset, append=self.num_infosets)
         first = np.repeat(self._first_action, hands) - infosets["first_slot"]
@@ -207,7 +207,7 @@ class PublicTree(Tree):
     def require_texts(self) -> None:
         if self.adds_order:
             what = "may depend on the order of later cards, which information states do not contain"
-            raise PolicyError(f"a policy of the public tree {what}: evaluate it there, or solve with tree='compiled'.")
+            raise PolicyError(f"a policy of the public tree {what}: evaluate it on that tree, or use tree='compiled'.")
 
     def on_stored(self, strategy: np.ndarray) -> np.ndarray:
         """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""
