@@ -162,7 +162,7 @@ def why_no_bound(
     is_optimistic = isinstance(minimizer, minimizers.Hedge) and minimizer.optimistic
     takes_weights = type(minimizer) in (*_CUT_AT_ZERO, minimizers.Discounted)
     reasons = (
-        (len(average.scheduled), "no theorem is known here for averages on a schedule"),
+        (len(average.weights()[1]), "no theorem is known here for averages on a schedule"),
         (not tree.perfect_recall, "the game has imperfect recall"),
         (GRADIENTS not in estimator.provides, f"{estimator!r} estimates regrets up to a factor, not gradients"),
         (not is_own or has_own_scheme, f"nothing is known here about the range of {estimator!r}'s estimates"),

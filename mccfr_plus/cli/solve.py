@@ -193,7 +193,7 @@ def _tabular_solver(
 
 def _components(solver: Solver, names: dict[str, str]) -> str:
     config, averaging = solver.config, solver.averaging
-    gamma = 0.0 if len(averaging.scheduled) else averaging.gamma
+    gamma = 0.0 if len(averaging.weights()[1]) else averaging.gamma
     components = {
         f"{names['estimator']} + {names['minimizer']}": True,
         f"{names['averaging']} average" + (f" (t^{gamma:g})" if gamma else ""): True,

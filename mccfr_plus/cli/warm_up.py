@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    begin, tree = time.perf_counter(), compile_game("kuhn_poker")  # kernels are the same for all games
+    begin, tree = time.perf_counter(), compile_game("leduc_poker")  # kernels are the same for all games
     for estimator, minimizer in _SOLVERS:
         Solver(tree, estimator, minimizer, seed=1).run(1).evaluate()
     infoset_values(tree, tree.uniform_strategy())

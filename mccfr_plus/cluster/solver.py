@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mccfr_plus.averages.average import PowerAverage, add_listed
+from mccfr_plus.averages.average import PowerAverage, add_visits
 from mccfr_plus.cluster.batch import LISTS, BatchWorker, SamplingPlan, SparseSums, TraversalBatch, add_sums, stream_of
 from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster
 from mccfr_plus.errors import CheckpointError, ConfigError
@@ -176,9 +176,9 @@ class DistributedEngine(Engine):
                 visits.append(sums.visits)
         # Until here only scratch memory was written, which a repeated round resets.
         with deferred_signals():
-            weight = weight_of(iteration, config.averaging.last_gamma, config.averaging.scheduled) / config.batch
+            weight = weight_of(iteration, *config.averaging.weights()) / config.batch
             for listed in visits:
-                add_listed(self.strategy, self.average, listed, len(listed), weight)
+                add_visits(self.strategy, self.average, listed, len(listed), weight)
             # For averages with traversals of their own: a stream that no batch has.
             scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)
             state, settings = State(self.strategy, self.tables, self.average), self._settings(self.parameters[0])

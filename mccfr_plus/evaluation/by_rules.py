@@ -105,7 +105,7 @@ def evaluate_by_rules(
     slot_bytes += _NUMBER * (count + _NUMBERS)
     plan = plan_memory(memory, node_cost=0, infoset_cost=infoset_bytes, slot_cost=slot_bytes)
     tree = ImplicitTree(loaded, rules, plan, count, symmetry)
-    strategy = tree.attach(None, check_depth=False, single_trajectory=False)
+    strategy = tree.attach(check_depth=False, single_trajectory=False)
     evaluator = RulesEvaluator(tree, count, progress)
     if isinstance(policy, KeyedPolicy) and not with_histories:
         tree.set_prior(policy.table)

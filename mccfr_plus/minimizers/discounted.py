@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.minimizer import CUTS, PREDICTS, REGRET, Minimizer, expected_value, play_in_proportion
@@ -65,7 +65,7 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     return value
 
 
-@kernel
+@inline_kernel
 def prepare_discount(tree, strategy, tables, scratch, player, iteration, parameters):
     """Moves the discounts on to an iteration, over any that updated nothing. `parameters` is modified in place."""
     while parameters[AT] < iteration:

@@ -52,8 +52,6 @@ class Minimizer(Component):
             actions.
         needs: What the minimizer needs from the tree and other components, from the same module.
         default_average: Short name of the average in the minimizer's paper.
-        row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at
-            0.
 
     Examples:
         >>> mccfr_plus.Discounted(alpha=1.5, beta=0.0).parameters()[:2]
@@ -68,7 +66,6 @@ class Minimizer(Component):
     provides: ClassVar[frozenset[str]] = frozenset()
     needs: ClassVar[frozenset[str]] = frozenset()
     default_average: ClassVar[str] = "uniform"
-    row_of_ones: ClassVar[int | None] = None
 
     def parameters(self) -> np.ndarray:
         """Returns the ``parameters`` of the kernels, float64, which the kernels may modify."""

@@ -159,7 +159,7 @@ class GameTree(Tree):
         counts = self.found_infosets["num_actions"]
         return np.repeat(1.0 / counts, counts)
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """Returns `uniform_strategy`: a tree that several solvers can share stores no strategy of its own."""
         return self.uniform_strategy()
 
@@ -181,14 +181,14 @@ class GameTree(Tree):
         """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays, self.shape.max_depth)
+        return with_leaves(self.arrays, self.shape.max_stack)
 
     @cached_property
     def folded_arrays(self) -> TreeArrays:
         """The arrays with folded leaf tables, for regrets and values of strategies; see `flattening`."""
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays, self.shape.max_depth, folded=True)
+        return with_leaves(self.arrays, self.shape.max_stack, folded=True)
 
     @cached_property
     def refined(self) -> Refinement:
