@@ -77,7 +77,7 @@ def _columns(name: str, source: str) -> dict[str, list]:
     (policy,), tree = command.policies_and_tree(load_game(name), [source], only_if_needed=True)
     if not isinstance(policy, JointTablePolicy):
         tree = tree or compile_game(name)
-        policy = TreePolicy(tree, strategy_of(tree, policy))
+        policy = TreePolicy(tree, strategy_of(tree, policy or command.read_policy(source, tree.game, tree)))
     columns = policy.to_table().columns()
     return {name: col.tolist() if isinstance(col, np.ndarray) else col for name, col in columns.items()}
 

@@ -66,9 +66,8 @@ def test_history():
     assert [state.action_to_string(action) for action in state.legal_actions()] == ["S", "a1", "a2", "a3"]
     state.apply_action(5)
     assert [state.action_to_string(action) for action in state.legal_actions()] == ["a1+c2", "a1+c3", "a2+c2", "a2+c3"]
-    assert state.information_state_string(0) == "player=0 patrols=a1+c3 path="
-    assert state.information_state_string(1) == "player=1 patrols= path=a2"
-    assert str(state) == "player=0 patrols=a1+c3 path=\nplayer=1 patrols= path=a2"
+    texts = ["player=0 patrols=a1+c3 path=", "player=1 patrols= path=a2"]
+    assert [state.information_state_string(player) for player in range(2)] == texts == str(state).split("\n")
 
 
 @pytest.mark.parametrize(

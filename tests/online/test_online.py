@@ -198,10 +198,9 @@ def test_averages_are_those_of_all_games(name, exploring, arguments):
         played.append(naive.to_array(tree, rows(bot, infosets)))
         play_games(tree.game, bots, 1, seed=rng)
     share, uniform = bot.epsilon * exploring, np.tile(tree.uniform_strategy(), (len(played), 1))
-    if bot.horizon is None:  # each action may be an exploring one, else a whole game
+    expected = (share * plans(tree, uniform) + (1 - share) * plans(tree, np.array(played))).sum(axis=0)
+    if bot.horizon is None:  # exploration is by action instead of by game
         expected = plans(tree, share * uniform + (1 - share) * np.array(played)).sum(axis=0)
-    else:
-        expected = (share * plans(tree, uniform) + (1 - share) * plans(tree, np.array(played))).sum(axis=0)
     for _ in range(2):  # asking changes nothing
         found = bot.average_policy(exploring=exploring).rows
         for infoset in range(tree.arrays.infoset_range[1], tree.arrays.infoset_range[2]):
