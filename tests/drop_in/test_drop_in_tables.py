@@ -115,7 +115,7 @@ def test_the_cpp_classes_have_the_attributes_too(interpreted_loops):
 def test_players_who_share_texts_have_no_table(monkeypatch):
     monkeypatch.setattr(FaultyState, "information_state_string", lambda self, player=None: "to move")
     solver = cfr.CFRSolver(FaultyGame({"length": 2}))
-    with pytest.raises(PolicyError, match="share information states"):
+    with pytest.raises(PolicyError, match="have the information state string"):
         solver._info_state_nodes  # noqa: B018
 
 

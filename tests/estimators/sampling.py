@@ -7,7 +7,7 @@ from interpreted import interpreted
 
 from mccfr_plus.checks.sampler import add_samples
 from mccfr_plus.estimators import SamplingWeights
-from mccfr_plus.estimators.traversal import NO_PLAYER, list_infoset, max_visits
+from mccfr_plus.estimators.traversal import list_infoset
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import estimate_with, estimator_of
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS
@@ -22,16 +22,11 @@ class Sampler:
         self.batch = batch
         self.estimator = estimator_of(short_name)
         self.arrays = tree.arrays_with_leaves if arrays is None else arrays
-        nodes = tree.arrays.nodes
-        chance, own = self.estimator.visits_all_chance, self.estimator.visits_all_own
-        size = max(max_visits(nodes, p, False, chance, own) for p in range(tree.num_players))
-        if self.estimator.update_all_players:
-            size = max_visits(nodes, NO_PLAYER, False, False, False)
         scratch = new_scratch(
             self.arrays,
             tree.shape,
             np.array([state], np.uint64),
-            max_visits=size,
+            max_visits=tree.num_nodes,
             sample_per_infoset=self.estimator.sample_per_infoset,
             values=np.zeros((tree.num_players, tree.num_nodes) if baseline else (0, 0)),
         )

@@ -161,7 +161,7 @@ def test_less_memory_than_a_checkpoint_needs(path):
     for little in ({"max_nodes": 300}, {"max_infosets": 100}, {"max_slots": 100}):
         other = lazy_solver("leduc_poker", "external", plan=PLENTY._replace(**little), seed=8).run(3)
         state = other.average_strategy()
-        with pytest.raises(CheckpointError, match=r"does not fit: it has [0-9,]+ nodes and .*Give more memory"):
+        with pytest.raises(CheckpointError, match=r"is too large: it has [0-9,]+ nodes and .*Raise the memory limit"):
             other.restore(path)
         assert other.average_strategy().tobytes() == state.tobytes()
 
@@ -388,7 +388,7 @@ def test_a_failing_last_write_is_an_error_after_the_run(solver, path, monkeypatc
     assert_same_state(solver, Solver(solver.tree, "external", "rm", seed=1).run(50))  # the result is kept
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"), pytest.raises(KeyboardInterrupt):
         solver.run(50, checkpoint=path, callbacks=[interrupt])
-    assert "the last checkpoint was not written: " in caplog.text
+    assert "the final checkpoint was not written: " in caplog.text
     assert list(path.parent.iterdir()) == []
 
 

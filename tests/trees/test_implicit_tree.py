@@ -42,7 +42,6 @@ COMBINATIONS = [
 WAITING = [
     ("perfect_recall_dark_hex(num_rows=2,num_cols=2)", ("external", "rm", None)),
     (THREE, ("external", "rm", "stochastic")),
-    (KUHN, ("external", "dcfr", "stochastic")),
     (KUHN, ("outcome(update_all_players=True)", "rm", "stochastic")),
 ]
 
@@ -101,6 +100,7 @@ def test_exploitability_is_openspiels(iterations):
     assert solver.nash_conv() == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_every_history_is_visited_once(threads):
     solver = Solver(KUHN, "outcome", tree="rules", seed=1).run(1)
@@ -112,7 +112,7 @@ def test_every_history_is_visited_once(threads):
     assert solver.tree.num_slots == tree.num_slots
 
 
-def test_what_two_players_do_not_reach_is_left_out():
+def test_what_two_players_do_not_reach_is_left_out(interpreted_loops):
     solver = Solver(KUHN, "full", "rm", tree="compiled").run(1)
     policy = solver.average_policy()
     implicit = Solver(KUHN, "outcome", tree="rules", seed=1).run(1)
