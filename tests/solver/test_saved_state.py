@@ -167,13 +167,13 @@ def test_less_memory_than_a_checkpoint_needs(path):
 
 
 def test_a_solver_on_a_lazy_tree_is_built_from_the_file_alone(path):
-    for options in ({}, {"threads": 2}, {"threads": 2, "thread_mode": "fast"}):
+    for options in ({}, {"threads": 2, "averaging": "stochastic"}, {"threads": 2, "thread_mode": "fast"}):
         lazy_solver("leduc_poker", "external", seed=5, **options).run(40).save_checkpoint(path)
         copy = Solver.from_checkpoint(path)
         assert (copy.tree.kind, copy.config.threads) == ("lazy", options.get("threads", 1))
         assert copy.config.thread_mode == options.get("thread_mode", "deterministic")
         if copy.config.thread_mode == "deterministic":
-            whole = Solver("leduc_poker", "external", seed=5, threads=copy.config.threads).run(50)
+            whole = Solver("leduc_poker", "external", seed=5, **options).run(50)
             assert differences(whole, copy.run(10)) == []
 
 

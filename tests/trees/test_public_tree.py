@@ -134,7 +134,7 @@ COMPONENTS = [("full", "dcfr", None, 2), *((*each, 1) for each in COMPONENTS)]
 
 @pytest.mark.parametrize(
     "components",
-    [pytest.param(c, marks=pytest.mark.slow if i and i % 5 != 1 else ()) for i, c in enumerate(COMPONENTS)],
+    [pytest.param(c, marks=pytest.mark.slow if i and i % 10 != 1 else ()) for i, c in enumerate(COMPONENTS)],
 )
 def test_compiled_loops_give_the_bits_of_python(components):
     *components, threads = components
