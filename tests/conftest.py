@@ -103,14 +103,14 @@ def interpreted_evaluation(monkeypatch):
 
 @pytest.fixture
 def interpreted_public_trees(monkeypatch):
-    """Makes public trees by rules as plain Python, except for games with many hands: to compile a game takes 8 s."""
+    """Makes public trees by rules as plain Python, except for liar's dice: compiling a game takes 8 s."""
     from interpreted import bind, interpreted, rows
 
     from mccfr_plus.trees.public import builder, histories
 
     def traversal_of(rules, compiled=builder._traversal_of):
-        module = rules.returns.py_func.__module__
-        if not module.startswith("mccfr_plus.games") or module.endswith(("liars_dice", "nl_holdem_buckets")):
+        module = (rules.outcomes or rules.returns).py_func.__module__
+        if not module.startswith("mccfr_plus.games") or module.endswith("liars_dice"):
             return compiled(rules)  # stored trees share one kernel
         return interpreted(bind(histories.traverse, rows.kernels_of(rules)))
 

@@ -26,12 +26,14 @@ LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 PAPERS = DOCS / "papers"
 PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.parent != PAPERS)]
 SLOW = {  # more than a few seconds, or a cluster
+    "docs/background/public-trees.md",
     "docs/gallery.md",
     "docs/how-to/cluster.md",
     "docs/how-to/compare.md",
     "docs/how-to/large-games.md",
     "docs/how-to/neural.md",
     "docs/how-to/threads-and-memory.md",
+    "docs/start/first-comparison.md",
     "docs/tutorials/abstraction.md",
     "docs/tutorials/compare.md",
     "docs/tutorials/holdem-blueprint.md",
@@ -39,7 +41,7 @@ SLOW = {  # more than a few seconds, or a cluster
     "docs/tutorials/own-components.md",
     "docs/tutorials/search.md",
 }
-SLOW_COMMANDS = {"README.md", "docs/how-to/play.md", "docs/start/five-tasks.md", "docs/start/first-comparison.md"}
+SLOW_COMMANDS = {"README.md", "docs/how-to/export.md", "docs/how-to/play.md", "docs/start/five-tasks.md"}
 APART = {"docs/background/games.md", "docs/tutorials/own-game.md"}  # tests of their own, below
 NEEDS_TORCH = {"docs/how-to/neural.md"}
 

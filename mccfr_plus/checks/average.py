@@ -44,7 +44,7 @@ def replay(parameters, sampling_weights, tree, strategies, weights, average, scr
                 else:
                     begin_traversal(scratch)
                 if LISTS_VISITS():
-                    add_visits(strategy, average, scratch, weight)
+                    add_visits(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
                 ACCUMULATE(tree, strategy, average, scratch, player, weight)
         for slot in range(sums.shape[1]):
             sums[batch, slot] = average[slot]
@@ -108,7 +108,7 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
     solver = Solver(tree, estimator, "rm", average, alternating=False, seed=seed)
     sums, first, worst = np.zeros(tree.num_slots), tree.arrays.infosets["first_slot"], 0.0
     for iteration in range(1, _LAZY_ITERATIONS + 1):
-        sums += weight_of(iteration, average.last_gamma, average.scheduled) * own_reach(tree, solver.current_strategy())
+        sums += weight_of(iteration, *average.weights()) * own_reach(tree, solver.current_strategy())
         solver.iteration()
         totals = np.add.reduceat(sums, first)[tree.infoset_of_slot]
         expected = np.where(totals > 0.0, sums / np.where(totals > 0.0, totals, 1.0), tree.uniform_strategy())

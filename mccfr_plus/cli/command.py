@@ -312,12 +312,6 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | None, tree: GameTr
         raise PolicyFileError(str(error)) from None
 
 
-def read_without_tree(source: str, game: pyspiel.Game) -> Any:
-    """Returns the policy of a source; None if that needs the tree. A bad file is an error before a game is compiled."""
-    require_policy(source)
-    return None if source != UNIFORM and needs_tree(source) else read_policy(source, game)
-
-
 def policies_and_tree(
     game: pyspiel.Game, sources: list[str], memory: str | int | None = None, *, only_if_needed: bool = False
 ) -> tuple[list[Any], GameTree | None]:
@@ -325,7 +319,10 @@ def policies_and_tree(
 
     It is the public tree if a file holds a policy of one.
     """
-    found = [read_without_tree(source, game) for source in sources]
+    for source in sources:
+        require_policy(source)
+    # Other policies are read first, so that a bad file is an error before a game is compiled.
+    found = [None if source != UNIFORM and needs_tree(source) else read_policy(source, game) for source in sources]
     tree: Any = next((policy.tree for policy in found if isinstance(policy, TreePolicy)), None)
     is_needed = any(policy is None for policy in found)
     if is_needed or (tree is None and not only_if_needed):

@@ -20,7 +20,7 @@ SUMMARY = "Compare algorithms over several seeds and plot their convergence."
 
 NOTES = """
 algorithms
-  external, outcome(epsilon=0.3), ...     an estimator with the minimizer rm and its average
+  external, outcome(epsilon=0.3), ...     an estimator with the minimizer rm and rm's default average
   external(minimizer=rm+, averaging=linear, batch=8)
                                           also: alternating, baseline, symmetry, threads
   cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, named as in their papers

@@ -9,7 +9,7 @@ from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
 
-SUMMARY = "Compile the common kernels in advance, so that later commands start immediately."
+SUMMARY = "Compile the common kernels in advance, so that later commands need not compile them."
 
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
 _SOLVERS.append(("full", "pdcfr+"))  # the default on small games

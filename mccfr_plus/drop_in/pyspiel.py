@@ -33,7 +33,7 @@ class _CppPolicies(DropInSolver):
     """A drop-in whose policies are C++ ones, as pyspiel's functions and bots expect them: uniform where unknown."""
 
     def average_policy(self) -> pyspiel.PartialTabularPolicy:  # type: ignore[override]
-        """Returns a copy of the average policy, which converges to an equilibrium."""
+        """Returns a copy of the average policy, which approximates an equilibrium."""
         return pyspiel.PartialTabularPolicy(self.tabular_average_policy().policy_table())
 
     def current_policy(self) -> pyspiel.PartialTabularPolicy:  # type: ignore[override]

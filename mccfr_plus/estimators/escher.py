@@ -109,8 +109,8 @@ class Escher(Estimator):
     """ESCHER: samples one history; history values replace importance weights (McAleer et al. 2023, section 4).
 
     The player's actions are drawn from a fixed strategy, so the expected regrets are the counterfactual regrets times a
-    constant that depends on the information set. The tree must be complete, and the minimizer must be a form of regret
-    matching.
+    factor that depends only on the information set. The tree must be complete, and the minimizer must be a form of
+    regret matching.
 
     Args:
         values: ``"exact"`` values are recomputed every `refresh` iterations. With ``"learned"``, each traversal moves

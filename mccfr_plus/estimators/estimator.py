@@ -63,7 +63,6 @@ class Estimator(Component):
         references: Keys of `mccfr_plus.citations`.
         gives: The features that the estimator provides for all parameter values, from `mccfr_plus.trees.needs`. With
             `OPPONENTS_DRAWN`, the kernel calls `LIST_VISIT` at every opponent infoset that it visits.
-        visits_all_chance: Whether all chance outcomes are visited.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
         sample_per_infoset: Whether one action is drawn per opponent infoset and traversal rather than per node.
         update_all_players: Whether one traversal estimates all players' gradients; the kernel then gets player 0.
@@ -78,7 +77,6 @@ class Estimator(Component):
     short_name: ClassVar[str] = "user-defined"
     kernel: ClassVar[Any] = None
     references: ClassVar[tuple[str, ...]] = ()
-    visits_all_chance: ClassVar[bool] = False
     visits_all_own: ClassVar[bool] = True
     gives: ClassVar[frozenset[str]] = frozenset({DRAWS, GRADIENTS, NO_VALUES, FIXED_VALUES})
     sample_per_infoset = False  # without annotations, as subclasses have fields of these names
@@ -94,14 +92,8 @@ class Estimator(Component):
         """
         return None
 
-    @property
-    def kernel_if_tied(self) -> Callable | None:
-        """The kernel for games of imperfect recall: `kernel`, unless it needs all infosets in order."""
-        return self.kernel
-
-    @property
-    def kernel_by_rules(self) -> Callable | None:
-        """The kernel for games that are traversed by rules: `kernel`, unless another algorithm is needed."""
+    def kernel_for(self, *, by_rules: bool, tied: bool) -> Callable | None:
+        """Returns the kernel for games that are traversed by rules, or have imperfect recall."""
         return self.kernel
 
     def parameters(self) -> np.ndarray:
@@ -189,7 +181,6 @@ class OpponentSampling(OpponentsSampled):
     short_name: ClassVar[str] = "opponent"
     references: ClassVar[tuple[str, ...]] = (*TraversalSampling.references, "farina2020stochastic")
     bindings: ClassVar[Bindings] = {ALL_CHANCE: True}
-    visits_all_chance: ClassVar[bool] = True
 
 
 @inline_kernel
@@ -200,7 +191,7 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: samples chance and opponents, but visits all own actions (Lanctot et al. 2009, eq. 11).
+    """External sampling: samples chance and opponents, visits all the player's actions (Lanctot et al. 2009, eq. 11).
 
     Args:
         sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,

@@ -247,28 +247,23 @@ class Full(Estimator):
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
     gives: ClassVar[frozenset[str]] = frozenset({GRADIENTS, EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     needs: ClassVar[frozenset[str]] = frozenset({INFOSETS})
-    visits_all_chance: ClassVar[bool] = True
 
     @property
     def kernel(self) -> Callable:  # type: ignore[override]
         """The kernel for these parameters."""
-        if self.needs_leaves:
-            return full_gradient
-        return bind(full_traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
+        return full_gradient if self.needs_leaves else self._visiting_all(full_traversal)
 
-    @property
-    def kernel_if_tied(self) -> Callable:
-        """The kernel for games of imperfect recall: a traversal, which lists the infosets that it enters."""
-        return bind(traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
+    def kernel_for(self, *, by_rules: bool, tied: bool) -> Callable:
+        if tied:  # infosets are listed as they are entered
+            return self._visiting_all(traversal)
+        return bind(full_by_rules, {USE_MATRIX: self.needs_leaves}, partial=True) if by_rules else self.kernel
+
+    def _visiting_all(self, kernel: Callable) -> Callable:
+        return bind(kernel, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
 
     @functools.cached_property
     def provides(self) -> frozenset[str]:
         return super().provides | ({PUBLIC} if self.needs_leaves else frozenset())
-
-    @property
-    def kernel_by_rules(self) -> Callable:
-        """The kernel for games that are traversed by rules, for any parameters."""
-        return bind(full_by_rules, {USE_MATRIX: self.needs_leaves}, partial=True)
 
     @property
     def needs_leaves(self) -> bool:  # type: ignore[override]
@@ -295,4 +290,3 @@ class BestResponseOpponent(Estimator):
     gives: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, HISTORIES, ZERO_SUM, ALTERNATION})
     needs_leaves: ClassVar[bool] = True
-    visits_all_chance: ClassVar[bool] = True

@@ -145,8 +145,9 @@ def _fill(infosets, below, strategy):
 class BalancedOutcomeSampling(TraversalSampling):
     """Outcome sampling with balanced exploration (Farina, Kroer, Sandholm 2020, section 4.2.1, appendix A).
 
-    Each sequence is sampled with probability at least 1 / (number of the player's sequences - 1). Hence, no entry of
-    the gradient is larger than (largest payoff) * (number of sequences - 1).
+    With epsilon = 1, each sequence is sampled with probability at least 1 / (number of the player's sequences - 1).
+    Hence, no entry of the estimated gradient is larger in absolute value than (largest absolute payoff) * (number of
+    sequences - 1).
 
     Args:
         epsilon: Share of the exploration strategy in the sampling strategy, in (0, 1]; 1 in the paper.

@@ -35,18 +35,12 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
             weight /= tree.chance[at(outcome)]["probability"]
             node = tree.outcome_node[at(outcome)]
         elif kind == player:
-            for infoset in range(first, first + record["num_hands"]):
-                touch(
-                    tree,
-                    scratch,
-                    player,
-                    infosets[at(infoset)]["first_slot"],
-                    count,
-                    infosets[at(infoset)]["parent_slot"],
-                )
+            for number in range(first, first + record["num_hands"]):
+                infoset = infosets[at(number)]
+                touch(tree, scratch, player, infoset["first_slot"], count, infoset["parent_slot"])
         elif kind >= 0:
-            for infoset in range(first, first + record["num_hands"]):
-                slot, above = infosets[at(infoset)]["first_slot"], reach[at(infosets[at(infoset)]["parent_slot"])]
+            for number in range(first, first + record["num_hands"]):
+                slot, above = infosets[at(number)]["first_slot"], reach[at(infosets[at(number)]["parent_slot"])]
                 for index in range(count):
                     reach[at(slot + index)] = above * strategy[at(slot + index)]
         else:  # it leaves the outcome that was drawn

@@ -232,11 +232,11 @@ class Equilibrium(NamedTuple):
 
 
 def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
-    """Returns an exact equilibrium of a two-player zero-sum game, by linear programming.
+    """Returns an equilibrium of a two-player zero-sum game, exact up to rounding, by linear programming.
 
-    It takes less than 1 CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 on `liars_dice`
-    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For larger games, use
-    `Solver`.
+    It takes less than 1 CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 seconds on
+    `liars_dice` (147,420) and 93 seconds on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For
+    larger games, use `Solver`.
 
     Raises:
         GameError: If the game is not a two-player zero-sum game, a player has imperfect recall, or HiGHS finds no

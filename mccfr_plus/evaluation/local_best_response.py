@@ -278,7 +278,8 @@ def local_best_response(
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
         rollout: The player's policy after the decision; ``{}`` plays uniformly. Default: `policy`.
-        max_histories: Maximum histories of an exact belief; larger beliefs are replaced by samples of this size.
+        max_histories: Maximum number of histories in an exact belief; larger beliefs are replaced by samples of this
+            size.
         num_rollouts: Number of rollouts per action if an expectation is sampled.
         max_nodes: Maximum number of histories of an exact expectation, per decision.
 

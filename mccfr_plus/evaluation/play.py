@@ -36,8 +36,8 @@ Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 class Estimate(NamedTuple):
     """A number obtained by sampling, with a confidence interval for its mean.
 
-    The mean of a "lower bound" is at most the quantity of interest, so rely on `low`. The mean of an "upper bound" is
-    at least that quantity, so rely on `high`.
+    The expectation of a "lower bound" is at most the quantity of interest, so rely on `low`. The expectation of an
+    "upper bound" is at least that quantity, so rely on `high`.
 
     Attributes:
         value: The mean.
@@ -324,7 +324,7 @@ def head_to_head(
         progress: Whether to show a progress bar.
 
     Raises:
-        GameError: If the game is unknown, or has no explicit chance or no information states.
+        GameError: If the game is unknown, has sampled chance outcomes, or has no information states.
         PolicyError: If a policy has no distribution over the legal actions at a state.
         ConfigError: If a number or the seed is out of range, or there is no limit at all.
 

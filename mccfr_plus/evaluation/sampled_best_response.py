@@ -47,11 +47,12 @@ def sampled_best_response(
 
     A sampled game has `num_samples` independent draws of the chance outcome at each history and of the opponents'
     action at each of their information states. A fixed strategy's mean payoff in sampled games equals its payoff in the
-    original game, so the mean value of the best strategies in sampled games is at least the best response's value: E
+    original game, so the expected value of the best strategy in a sampled game is at least the best response's value: E
     max >= max E. The interval of this upper bound is computed from `repetitions` sampled games. It accounts for events
-    that occur in none of n samples: their probability is below log(1 / error) / n (Hanley, Lippman-Hand 1983), and
-    their payoff is at most the largest payoff. The lower bound is the payoff, in new games, of the actions that were
-    best over all repetitions and of `policy` elsewhere. Both bounds converge to the value as `num_samples` increases.
+    that occur in none of n samples: with confidence 1 - error, their probability is below log(1 / error) / n (Hanley,
+    Lippman-Hand 1983), and their payoff is at most the largest payoff. The lower bound is the payoff, in new games, of
+    the actions that were best over all repetitions and of `policy` elsewhere. Both bounds converge to the value as
+    `num_samples` increases.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All

@@ -12,8 +12,8 @@ import numpy as np
 
 from mccfr_plus.display import AXES, BANDS, MEASURE_LABELS, draw_line, finish_axes, name_of_band, require_library
 from mccfr_plus.errors import ConfigError, RecordError
-from mccfr_plus.experiments.comparison import RUNS, read_comparison
-from mccfr_plus.experiments.runs import UNITS, Point, read_record, run_file
+from mccfr_plus.experiments.comparison import RUNS, UNITS, read_comparison, run_file
+from mccfr_plus.experiments.runs import Point, read_record
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.parameters import check_choice
 

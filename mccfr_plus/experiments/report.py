@@ -17,10 +17,10 @@ from mccfr_plus.evaluation.strategy_page import (
     table_of_tree,
     write_page,
 )
-from mccfr_plus.experiments.comparison import RUNS, read_comparison
+from mccfr_plus.experiments.comparison import RUNS, read_comparison, run_file
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.result import Result
-from mccfr_plus.experiments.runs import read_record, run_file
+from mccfr_plus.experiments.runs import read_record
 from mccfr_plus.policies.files import load_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.game_tree import GameTree

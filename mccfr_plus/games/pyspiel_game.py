@@ -118,8 +118,7 @@ class PyspielState(pyspiel.State):
         return game.outcome_text(action) if player == CHANCE else game.action_text(player, action)
 
     def __str__(self) -> str:
-        position = self._position
-        return position.game.state_text(position.words) or " ".join(map(str, self.history())) or "start"
+        return self._position.game.state_text(self._position.words)
 
 
 class RulesObserver:

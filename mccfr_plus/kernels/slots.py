@@ -48,6 +48,12 @@ def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
     ConfigError: if they do otherwise, or if what fills a slot has other parameters; if a kernel calls itself; if a slot
     is reached as an attribute of a module.
     """
+    numbers = (
+        (id(place), type(new), new if isinstance(place, Constant) else id(new)) for place, new in bindings.items()
+    )
+    key = id(kernel), partial, *numbers
+    if key in _bound:
+        return _bound[key][0]
     binder = _Binder(bindings)
     bound = binder.bound(kernel, ())
     if not partial:
@@ -56,10 +62,11 @@ def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
             raise ConfigError(f"{_name(kernel)} does not use the slots {', '.join(sorted(unused))}.")
         if binder.open:
             raise ConfigError(f"{_name(kernel)}: nothing fills the slots {', '.join(sorted(binder.open))}.")
+    _bound[key] = bound, (kernel, dict(bindings))
     return bound
 
 
-_bound: dict[tuple, tuple[Any, Any]] = {}  # what replaces values is kept alive, as the key holds its id
+_bound: dict[tuple, tuple[Any, Any]] = {}  # with what keys hold the ids of, which is kept alive
 
 
 class _Binder:

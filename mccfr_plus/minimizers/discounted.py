@@ -94,15 +94,15 @@ def _factor(iteration, exponent):
 class Discounted(Minimizer):
     """Discounted regret matching, the rule of DCFR: regrets are discounted after each update (Brown, Sandholm 2019).
 
-    R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, and d = t^beta / (t^beta + 1) elsewhere.
-    The next strategy is proportional to [R]+.
+    After iteration t with regrets r, the cumulative regrets R become (R + r) d, with d = t^alpha / (t^alpha + 1) where
+    R + r is positive, and d = t^beta / (t^beta + 1) elsewhere. The next strategy is proportional to [R]+.
 
     The paper's gamma, the exponent of the average's weights, is set with `PowerAverage(gamma)`. Infosets that sampled
     traversals miss receive all missed discounts, exactly, when they are next touched.
 
     Args:
         alpha: Exponent for positive regrets; infinity does not discount them. With alpha < 1, regrets that receive no
-            additions vanish, after which the next strategy is uniform; with alpha = 0, this takes a thousand
+            additions vanish, after which the next strategy is uniform; with alpha = 0, this takes about a thousand
             iterations.
         beta: Exponent for negative regrets; minus infinity drops them.
 
@@ -206,9 +206,9 @@ class ScheduledDiscounted(Discounted):
 class PredictiveDiscounted(Discounted):
     """Predictive discounted regret matching+, the rule of PDCFR+ (Xu et al. 2024, section 4).
 
-    Let r be the regrets of iteration t and R the cumulative regrets. Then R = [d R + r]+ with d = (t-1)^alpha /
+    Let r be the regrets of iteration t and R the cumulative regrets. Then R becomes [d R + r]+ with d = (t-1)^alpha /
     ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+, where d' is the value of d in the next
-    iteration. The average has weights t^5.
+    iteration. In the average, iteration t has weight t^5.
 
     Args:
         alpha: Exponent of the discount; infinity means no discount, which is predictive regret matching+.

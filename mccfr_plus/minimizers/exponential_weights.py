@@ -128,7 +128,7 @@ class Hedge(ExponentialWeights):
 # Rows of the tables of `dilated`; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
 VALUE = 1  # V
-WEIGHT = 2  # beta
+WEIGHT = 2  # beta; 0: 1, as where all weights are constant
 PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
 
 CONSTANT = "constant"
@@ -142,8 +142,8 @@ RELATIVE = Constant("RELATIVE", True, "Whether uniform play has entropy 0, by lo
 @inline_kernel
 def dilated(values, strategy, tables, first, last, iteration, parameters):
     """FTRL, OMD and MMD at one infoset. See `Minimizer`. Returns the change of its smoothed value V, in payoffs."""
-    eta, keep, weight = parameters[ETA_NOW], parameters[KEEP], tables[WEIGHT, at(first)]
-    best = -math.inf
+    eta, keep, weight, best = parameters[ETA_NOW], parameters[KEEP], tables[WEIGHT, at(first)], -math.inf
+    weight = weight if weight > 0.0 else 1.0  # of an infoset that was found on the way
     for slot in range(first, last):
         score = keep * tables[SCORE, at(slot)] + eta * values[at(slot)]
         tables[SCORE, at(slot)] = score
@@ -195,7 +195,6 @@ class Dilated(ExponentialWeights):
     eta: float = number(10.0, above=0)
     weights: str = choice("kroer", SCHEMES)
     optimistic: bool = switch(False)
-    row_of_ones: ClassVar[int | None] = WEIGHT
     kernel: ClassVar[Any] = staticmethod(dilated)
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
 
@@ -275,9 +274,10 @@ class OMD(Dilated):
 class MagneticMirrorDescent(Dilated):
     """Magnetic mirror descent with dilated entropy, applied to whole sequence-form strategies (Sokota et al. 2023).
 
-    The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where psi is the dilated entropy. With constant
-    settings (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha; with
-    decreasing settings, it approaches a Nash equilibrium. By default, no average is formed.
+    The next sequence-form strategy x maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where g is the gradient, psi
+    is the dilated entropy and D is its Bregman divergence. In two-player zero-sum games with constant settings
+    (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha; with decreasing
+    settings, it approaches a Nash equilibrium. By default, no average is formed.
 
     Needs exact gradients: estimator ``full``.
 

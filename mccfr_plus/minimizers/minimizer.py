@@ -24,7 +24,7 @@ PREDICTS = Constant("PREDICTS", False, "Whether the last regrets count again, as
 
 @dataclass(frozen=True)
 class Minimizer(Component):
-    """Minimizes regret at every information set, given sampled action values.
+    """Minimizes regret at every information set, given exact or sampled action values.
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
     once for each touched infoset that has several actions, children before parents. `values` and `strategy` have shape
@@ -52,8 +52,6 @@ class Minimizer(Component):
             actions.
         needs: What the minimizer needs from the tree and other components, from the same module.
         default_average: Short name of the average in the minimizer's paper.
-        row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at
-            0.
 
     Examples:
         >>> mccfr_plus.Discounted(alpha=1.5, beta=0.0).parameters()[:2]
@@ -68,7 +66,6 @@ class Minimizer(Component):
     provides: ClassVar[frozenset[str]] = frozenset()
     needs: ClassVar[frozenset[str]] = frozenset()
     default_average: ClassVar[str] = "uniform"
-    row_of_ones: ClassVar[int | None] = None
 
     def parameters(self) -> np.ndarray:
         """Returns the ``parameters`` of the kernels, float64, which the kernels may modify."""
@@ -241,8 +238,8 @@ class RegretMatching(Minimizer):
 class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
-    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
-    proportional to R, or uniform if R is 0.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
+    is proportional to R, or uniform if R is 0.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus()).run(100).exploitability() < 0.05
@@ -282,8 +279,8 @@ class PredictiveRegretMatching(Minimizer):
 class PredictiveRegretMatchingPlus(Minimizer):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
 
-    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
-    proportional to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
+    is proportional to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
 
     Args:
         alpha: A number of at least 0 that reduces the weight of the prediction to 1 / (1 + alpha). SAPCFR+ uses 2 (Meng

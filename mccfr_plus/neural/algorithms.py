@@ -14,9 +14,9 @@ from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Sample
 from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.network_policy import MATCHING, UNIFORM, strategy_of
 from mccfr_plus.neural.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
-from mccfr_plus.neural.solver import NeuralSolver, Seed
+from mccfr_plus.neural.solver import NeuralSolver
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
-from mccfr_plus.parameters import new_states
+from mccfr_plus.parameters import Seed, new_states
 from mccfr_plus.policies.table import TreePolicy
 
 

@@ -68,9 +68,9 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     Args:
         player: The bot's player, in a game with perfect recall.
-        epsilon: Exploration at each node, in (0, 1]: at a node with n actions, the bot plays epsilon / n + (1 -
-            epsilon) strategy. With d moves by the bot and a payoff range D, exploration costs at most d D epsilon per
-            game; this cost does not vanish.
+        epsilon: Exploration at each node, in (0, 1]: at a node with n actions, each is played with probability epsilon
+            / n plus (1 - epsilon) times its probability in the bot's strategy. With d moves by the bot and a payoff
+            range D, exploration costs at most d D epsilon per game; this cost does not vanish.
         horizon: The number of games T, at least 1, given instead of `epsilon`. With probability T^(-1/3), the bot plays
             uniformly throughout a game; otherwise, it does not explore in that game. **Regret is O(T^(-1/3)) per
             game**, at any depth.
@@ -209,39 +209,26 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     # --- policies ---
 
-    def current_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
-        """Returns a copy of the strategy for the next game; see `average_policy` for the arguments."""
-        rows = {}
-        reaches: dict[Infoset, list[float]] = {}  # own reach of each infoset's sequences
-        for key, infoset in self._infosets.items():
-            row = infoset.strategy
-            if exploring and self.horizon is None:
-                row = _mixed(row, self.epsilon)
-            elif exploring:
-                above = 1.0 if infoset.parent is None else reaches[infoset.parent][infoset.parent_index]
-                reaches[infoset] = [above * p for p in row]
-                row = self._mixed_by_game(infoset, reaches[infoset], 1)
-            rows[key] = _row(infoset.actions, row)
+    def current_policy(self, game: pyspiel.Game | None = None) -> InfoStatePolicy:
+        """Returns a copy of the next game's strategy, without exploration. Some OpenSpiel functions need `game`."""
+        rows = {key: _row(infoset.actions, infoset.strategy) for key, infoset in self._infosets.items()}
         return InfoStatePolicy(self._player, rows, game)
 
     def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
         """Returns a copy of the average of the strategies over all games.
 
         With `exploring`, the average includes exploration, so its value against a fixed opponent is the mean of the
-        expected values of all games played. Some OpenSpiel functions need `game`.
+        expected values of all games played. For `game` see `current_policy`.
         """
         rows = {}
         for key, infoset in self._infosets.items():
             infoset.update_sums(self.num_games, self._epsilon_of_sums)
             sums = infoset.sums[exploring and self.horizon is None]
             if exploring and self.horizon is not None:
-                sums = self._mixed_by_game(infoset, sums, self.num_games)
+                floor = self.epsilon * self.num_games * infoset.uniform_reach / len(sums)
+                sums = [floor + (1.0 - self.epsilon) * each for each in sums]
             rows[key] = _row(infoset.actions, sums)
         return InfoStatePolicy(self._player, rows, game)
-
-    def _mixed_by_game(self, infoset: Infoset, reach: list[float], num_games: int) -> list[float]:
-        floor = self.epsilon * num_games * infoset.uniform_reach / len(reach)
-        return [floor + (1.0 - self.epsilon) * r for r in reach]
 
 
 def _mixed(strategy: list[float], share: float) -> list[float]:

@@ -29,9 +29,9 @@ _FIELDS = {
 def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> None:
     """Writes a policy to a file, completely or not at all.
 
-    The file is a NumPy `.npz` file with ``format``, ``version`` and ``game`` (OpenSpiel's string). A `TreePolicy` has
-    ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]`` float64). A
-    `KeyedPolicy` has the arrays of its `KeyedTable`, and the ``kind`` of its keys.
+    The file is a NumPy `.npz` file with ``format``, ``version`` and ``game`` (OpenSpiel's string). For a `TreePolicy`,
+    it also has ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]``
+    float64). For a `KeyedPolicy`, it also has the arrays of its `KeyedTable`, and the ``kind`` of its keys.
 
     Raises:
         PolicyFileError: If the file cannot be written.

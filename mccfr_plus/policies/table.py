@@ -294,8 +294,8 @@ def distinct(texts: Sequence[str], game: pyspiel.Game) -> Sequence[str]:
     if len(set(texts)) < len(texts):
         text = Counter(texts).most_common(1)[0][0]
         raise PolicyError(
-            f"players of {game} share information states such as {text!r}, which a table indexed by texts cannot tell "
-            "apart. Use the policies as they are."
+            f"several players of {game} have the information state string {text!r}, so a table indexed by strings "
+            "cannot tell them apart. Use the policies as they are."
         )
     return texts
 

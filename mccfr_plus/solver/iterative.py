@@ -38,7 +38,7 @@ class Progress:
     """The state of a run, passed to its callbacks after each chunk of iterations.
 
     `iterations` and `nodes_touched` include the solver's earlier runs; `seconds` does not. `is_last` says whether a
-    limit has been reached. `evaluation` is an evaluation of the average policy made since the last call, or None.
+    limit has been reached. `evaluation` is that of the average policy since the last call, if there was any, or None.
 
     Examples:
         >>> import mccfr_plus
@@ -190,7 +190,7 @@ class IterativeSolver(abc.ABC):
 
     @abc.abstractmethod
     def average_policy(self) -> Any:
-        """Returns a copy of the average policy, which converges to an equilibrium."""
+        """Returns a copy of the average policy, which approximates an equilibrium."""
 
     @abc.abstractmethod
     def evaluate(self) -> Evaluation:

@@ -34,7 +34,7 @@ _SUM_TOLERANCE = 1e-6
 
 
 class Solver(IterativeSolver):
-    """Computes equilibria by regret minimization with any estimator, minimizer and average.
+    """Computes approximate equilibria by regret minimization with any estimator, minimizer and average.
 
     ``Solver(game, "external", "rm")`` is external sampling MCCFR; ``Solver(game, "full", "rm")`` is CFR; ``"full",
     "rm+"`` is CFR+; ``"full", "dcfr"`` is DCFR; ``"full", "prm+"`` is PCFR+; and ``"chance", "rm+"`` is CFR+ with
@@ -43,12 +43,12 @@ class Solver(IterativeSolver):
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
-            average_strategy, escher, public_chance; with parameters as in ``"outcome(epsilon=0.3)"``.
+            average_strategy, escher, best_response, public_chance; with parameters as in ``"outcome(epsilon=0.3)"``.
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr, prm,
             prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
-        averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
-            optimistic, last. Default: the average of the minimizer's paper, such as linear for rm+, power(gamma=2) for
-            dcfr and prm+, last for rtcfr+ and mmd, and uniform for rm.
+        averaging: A `PowerAverage` or its short name: uniform, linear, power, schedule, exact, lazy, stochastic,
+            sampled, optimistic, last. Default: the average of the minimizer's paper, such as linear for rm+,
+            power(gamma=2) for dcfr and prm+, last for rtcfr+ and mmd, and uniform for rm.
         alternating: Whether each player is updated before the next player's gradient is estimated, as in OpenSpiel.
             Default: True, unless one traversal updates all players.
         batch: Number of traversals that are averaged into one gradient (Farina et al. 2020 use 100).
@@ -82,8 +82,7 @@ class Solver(IterativeSolver):
         history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints include them.
 
     Raises:
-        GameError: If the game cannot be compiled, or if a component does not support it (for example, imperfect
-            recall).
+        GameError: If the game cannot be compiled, or if a component does not support it (as with imperfect recall).
         ConfigError: If a component is unknown, if its parameters are out of range, or if components cannot be combined.
 
     Examples:
@@ -202,7 +201,8 @@ class Solver(IterativeSolver):
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64, which is uniform at infosets not yet visited.
 
-        On a lazy tree with several threads, the order of slots varies between runs; the policies do not vary.
+        On a lazy tree with several threads, the order of slots varies between runs with the same seed; the policies
+        vary only with ``thread_mode="fast"``.
         """
         return self._engine.average_strategy()
 
@@ -211,7 +211,7 @@ class Solver(IterativeSolver):
         return self._engine.current_strategy()
 
     def average_policy(self) -> TreePolicy | KeyedPolicy:
-        """Returns a copy of the average policy, which converges to an equilibrium.
+        """Returns a copy of the average policy, which approximates an equilibrium.
 
         Without a compiled tree, it is a `KeyedPolicy`: uniform except at the information states found.
         """
@@ -305,7 +305,8 @@ class Solver(IterativeSolver):
         """Returns values, NashConv and exploitability of the average policy.
 
         If the tree is lazy, the game is compiled once, and a BudgetError is raised if it is too large; see
-        `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, all cores traverse 20 billion histories in minutes.
+        `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, the traversal uses all cores; 20 billion histories
+        take minutes.
         """
         if RULES in self.tree.provides and self.tree.perfect_recall:
             self._engine.number_infosets()

@@ -137,7 +137,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} was created with other buckets than {game} here: use the same function everywhere.")
+        raise GameError(f"{name} has buckets other than those of {game} here: use the same function everywhere.")
     return game
 
 

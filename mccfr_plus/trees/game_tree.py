@@ -159,7 +159,7 @@ class GameTree(Tree):
         counts = self.found_infosets["num_actions"]
         return np.repeat(1.0 / counts, counts)
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """Returns `uniform_strategy`: a tree that several solvers can share stores no strategy of its own."""
         return self.uniform_strategy()
 

@@ -28,9 +28,6 @@ class InfoStates(Sequence[str]):
         self._game, self._keys, self._players = game, keys, players
         self._places, _ = key_places(game.sizes)
 
-    def __reduce__(self) -> tuple:
-        return InfoStates, (self._game, self._keys, self._players)
-
     def __len__(self) -> int:
         return len(self._keys)
 

@@ -90,8 +90,8 @@ class LazyTree(ExpandingTree):
         self._last = [_NO_STATE] * threads  # per thread, the node expanded last and its state
         self._error: BaseException | None = None  # has ended a traversal
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        strategy = super().attach(check_depth=check_depth, single_trajectory=single_trajectory)
         self._max_states = max(self.plan.state_bytes // _state_size(self.game) // 2, 1)  # per generation
         max_table = max(1 << (2 * self.plan.max_infosets - 1).bit_length(), _FIRST_TABLE)
         things = {

@@ -27,10 +27,10 @@ class Tree:
     """What a solver needs of a game. Methods for growing and for checkpoints do nothing here, as in complete trees.
 
     ``arrays_to_run_on(with_leaves, folded)`` gives arrays for a solver's kernels, perhaps with leaf tables, and their
-    `expansion`, writable; ``why_full()`` says why the tree cannot grow; ``attach(ones, *, check_depth,
-    single_trajectory)`` makes the tree a solver's and returns the uniform strategy, ``[slot_capacity]`` float64.
-    New infosets get a 1 at their first slot in ``ones``, ``[slot_capacity]`` or None; ``check_depth`` refuses histories
-    longer than ``shape.max_depth``; ``single_trajectory`` says that a traversal visits one history.
+    `expansion`, writable; ``why_full()`` says why the tree cannot grow; ``attach(*, check_depth,
+    single_trajectory)`` makes the tree a solver's and returns the uniform strategy, ``[slot_capacity]`` float64;
+    ``check_depth`` refuses histories longer than ``shape.max_depth``; ``single_trajectory`` says that a traversal
+    visits one history.
     """
 
     kind: ClassVar[str]  # as `Solver` calls it

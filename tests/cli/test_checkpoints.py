@@ -76,7 +76,7 @@ def test_limits_are_totals(command, path):
     assert path.read_bytes() == before
 
 
-def test_components_and_seed_come_from_the_checkpoint(command, path):
+def test_components_and_seed_come_from_the_checkpoint(command, path, interpreted_loops):
     components = ["--estimator=outcome(epsilon=0.25)", "--minimizer=hedge(eta=3)", "--averaging=linear"]
     options = ["--batch=3", "--baseline", "--no-alternating"]
     flags = (f"--checkpoint={path}", "--json", "--iterations=20")

@@ -131,7 +131,7 @@ def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estima
 def test_a_bound_in_place_of_the_exploitability(command, monkeypatch):
     def patient(*arguments, found=solve.local_bound, **options):
         """Takes as long as a busy machine needs."""
-        bounds = (found(*arguments[:2], seconds, **options) for seconds in (3.0, 30.0, 300.0))
+        bounds = (found(*arguments[:2], seconds, **options) for seconds in (0.5, 5.0, 50.0, 300.0))
         return next(filter(None, bounds))
 
     monkeypatch.setattr(solve, "local_bound", patient)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, compile_game
-from mccfr_plus.experiments.runs import LEAST, MOST, Limit, affordable_points, evaluation_points, limit_of
+from mccfr_plus.experiments.comparison import LEAST, MOST, Limit, affordable_points, evaluation_points, limit_of
 
 
 def test_points_are_evenly_spaced_on_a_logarithmic_axis():

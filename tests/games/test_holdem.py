@@ -158,7 +158,7 @@ def test_threads_and_public_chance():
     tree = PublicTree(small_games()["turn"])
     strategy, regrets = random_strategy(tree, np.random.default_rng(5), 0.0), []
     for threads in (1, 2):
-        solver = Solver(tree, "full", "rm", tree="public", threads=threads, alternating=False)
+        solver = Solver(tree, "full", "dcfr", tree="public", threads=threads)
         solver.set_strategy(strategy)
         regrets.append(solver.run(1).tables()[0])
     np.testing.assert_allclose(*regrets, rtol=0, atol=TOLERANCE)

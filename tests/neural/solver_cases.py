@@ -13,15 +13,15 @@ SMALL = TrainingConfig(hidden_layers=(8,), train_steps=3, batch_size=16)
 COMMON = {"hidden_layers": (8,), "train_steps": 3, "batch_size": 16, "traversals": 30, "policy_training": SMALL}
 RESERVOIR = {"memory": "reservoir", "memory_capacity": 100}  # full in the second iteration
 PLAY = NFSPConfig(
-    episodes=150,
-    parallel_episodes=20,
+    episodes=60,
+    parallel_episodes=10,
     hidden_layers=(8,),
     batch_size=16,
     learn_every=32,
     target_every=3,
     min_samples=20,
-    transition_capacity=300,
-    decision_capacity=60,
+    transition_capacity=120,
+    decision_capacity=25,
 )
 
 

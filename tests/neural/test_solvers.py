@@ -103,17 +103,17 @@ def test_converges_in_kuhn_poker(name):
 @every_case
 def test_resumed_run_is_bitwise_identical(case, path):
     """With `from_checkpoint` and `restore`, also of a checkpoint before the first iteration."""
-    whole = case.new().run(4)
+    whole = case.new().run(3)
     for first in (0, 2):
         solver = case.new()
         if first:
             solver.run(first, evaluate_every=0)
         solver.save_checkpoint(path)
         saved = copy_of(solver)
-        for copy in (neural.from_checkpoint(path), case.new(seed=5).run(3).restore(path)):
+        for copy in (neural.from_checkpoint(path), case.new(seed=5).run(2).restore(path)):
             assert differing(copy, saved) == []
             assert (copy.config, copy.seed, copy.history.kept()) == (solver.config, 1, solver.history.kept())
-            assert differing(copy.run(4 - first), whole) == []
+            assert differing(copy.run(3 - first), whole) == []
             assert copy.nodes_touched == whole.nodes_touched
 
 
@@ -147,7 +147,7 @@ def networks_of(solver):
 @every_case
 def test_failed_iteration_is_rolled_back(case, error, path, monkeypatch):
     """Where the last network's training diverges or is interrupted at its second step."""
-    solver, reference = (case.new().run(3) for _ in range(2))
+    solver, reference = (case.new().run(2) for _ in range(2))
     before = copy_of(solver)
     name, learner = list(networks_of(solver).items())[-1]
     if case.config == CASES["DREAM, reservoir"].config:  # without baselines, values are not trained
@@ -163,14 +163,14 @@ def test_failed_iteration_is_rolled_back(case, error, path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(learner, "_step", fail)
-        match = f"in iteration 4: the {name} is nan at training step" if error is TrainingError else None
+        match = f"in iteration 3: the {name} is nan at training step" if error is TrainingError else None
         with pytest.raises(error, match=match):
             solver.run(2, checkpoint=path)
     assert len(calls) == 2
-    assert solver.iterations == 3
+    assert solver.iterations == 2
     assert differing(solver, before) == []
     assert differing(neural.from_checkpoint(path), before) == []
-    assert differing(solver.run(2), reference.run(2)) == []
+    assert differing(solver.run(1), reference.run(1)) == []
 
 
 class Gated(torch.nn.Module):

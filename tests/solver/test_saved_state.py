@@ -141,8 +141,8 @@ def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, path):
 @pytest.mark.parametrize("baseline", [None, True])
 def test_a_gradient_that_was_ended_is_made_again(baseline, path):
     """With the same draws. Baselines that know them are forgotten, also by who loads the state."""
-    arguments = {"batch": 300_000, "alternating": False, "baseline": baseline, "seed": 1}
-    whole, solver = (Solver("leduc_poker", "outcome", "rm", **arguments).run(1) for _ in range(2))
+    arguments = {"batch": 300_000, "baseline": baseline, "seed": 1}
+    whole, solver = (Solver("leduc_poker", "outcome", "rm", "stochastic", **arguments).run(1) for _ in range(2))
     solver.run(seconds=0.03)
     solver.save_checkpoint(path)
     copies = [solver, pickle.loads(pickle.dumps(solver)), Solver.from_checkpoint(path)]

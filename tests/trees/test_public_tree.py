@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pyspiel
 import pytest
+from interpreted import plain_solver
 
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, PolicyFileError, Solver
@@ -27,17 +28,18 @@ TOLERANCE = 1e-12
 GAMES = (
     "kuhn_poker",
     "leduc_poker",
-    "liars_dice",
+    "liars_dice(dice_sides=4)",
     "liars_dice(numdice=2,dice_sides=3)",
-    "one_card_poker(deck_size=40)",
+    "one_card_poker(deck_size=13)",
     "leduc_ranks(ranks=3,suits=2)",
     "bluff(dice1=2,dice2=1,faces=2)",
-    "nl_holdem_buckets(stack=8)",
+    "nl_holdem_buckets(stack=6)",
     "python_kuhn_poker",
 )
 pytestmark = pytest.mark.usefixtures("interpreted_public_trees")
 stored_tree = functools.cache(mccfr_plus.compile_game)
 public_tree = functools.cache(PublicTree)
+tree_of_stored = functools.cache(lambda name: PublicTree(stored_tree(name)))
 
 
 @kernel
@@ -59,16 +61,17 @@ def gradient_of(tree, strategy, player):
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
 def test_gradients_are_those_of_the_stored_tree(name, zeros):
-    for tree in (public_tree(name), PublicTree(stored_tree(name))):
-        strategy = random_strategy(tree, np.random.default_rng(1), zeros)
-        for player in range(2):
-            expected = exact_gradient(tree, strategy, player)  # of the stored tree, in plain Python
+    trees = public_tree(name), tree_of_stored(name)
+    strategy = random_strategy(trees[0], np.random.default_rng(1), zeros)
+    for player in range(2):
+        expected = exact_gradient(trees[0], strategy, player)  # of the stored tree, in plain Python
+        for tree in trees:
             np.testing.assert_allclose(gradient_of(tree, strategy, player), expected, rtol=0, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_rules_and_the_stored_tree_give_the_same_public_tree(name):
-    one, other = public_tree(name), PublicTree(stored_tree(name))
+    one, other = public_tree(name), tree_of_stored(name)
     assert one.info_states == other.info_states
     assert (one.slot_action == other.slot_action).all()
     for field in ("nodes", "infosets", "ends", "chance", "outcome_node"):
@@ -85,7 +88,7 @@ def test_matrices_are_stored_once():
 
 
 @pytest.mark.parametrize("name", GAMES[:6])
-@pytest.mark.parametrize("minimizer", ["rm", "dcfr"])
+@pytest.mark.parametrize("minimizer", ["rm", "rm+"])
 def test_iterates_are_those_of_the_stored_tree_but_where_regrets_cancel(name, minimizer):
     """Each iteration begins at the same state, as rounding grows from one to the next.
 
@@ -125,18 +128,19 @@ def test_every_average_runs(estimator, averaging, interpreted_loops):
     assert mccfr_plus.nash_conv("leduc_poker", solver.average_policy()) == pytest.approx(solver.nash_conv(), abs=1e-12)
 
 
-COMPONENTS = enumerate(
-    [*(("full", each, None) for each in MINIMIZERS), *((first, "rm", last) for first, last in PAIRS)]
-)
+COMPONENTS = [*(("full", each, None) for each in MINIMIZERS), *((first, "rm", last) for first, last in PAIRS)]
+COMPONENTS = [("full", "dcfr", None, 2), *((*each, 1) for each in COMPONENTS)]
 
 
 @pytest.mark.parametrize(
-    "components", [pytest.param(c, marks=pytest.mark.slow if i % 5 else ()) for i, c in COMPONENTS]
+    "components",
+    [pytest.param(c, marks=pytest.mark.slow if i and i % 5 != 1 else ()) for i, c in enumerate(COMPONENTS)],
 )
-def test_compiled_loops_give_the_bits_of_python(components, request):
-    compiled = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
-    request.getfixturevalue("interpreted_loops")
-    plain = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
+def test_compiled_loops_give_the_bits_of_python(components):
+    *components, threads = components
+    compiled, plain = (
+        make(public_tree("leduc_poker"), *components, threads=threads, seed=1).run(3) for make in (Solver, plain_solver)
+    )
     assert (compiled.tables() == plain.tables()).all()
     assert (compiled.average_strategy() == plain.average_strategy()).all()
 
@@ -152,11 +156,11 @@ def test_evaluations_are_those_of_pyspiel(name):
     assert mccfr_plus.nash_conv(name, of_tree) == pytest.approx(mccfr_plus.nash_conv(name, policy), abs=1e-12)
     response = mccfr_plus.best_response(name, of_tree, 0)
     assert response.value == pytest.approx(mccfr_plus.best_response(name, policy, 0).value, abs=1e-12)
-    assert response.actions == mccfr_plus.best_response(name, policy, 0).actions or name == "liars_dice"
+    assert response.actions == mccfr_plus.best_response(name, policy, 0).actions
 
 
 def test_policies_answer_for_states_and_are_saved(tmp_path):
-    for name in ("liars_dice", "leduc_poker", "python_kuhn_poker"):
+    for name in ("liars_dice(dice_sides=3)", "leduc_poker", "python_kuhn_poker"):
         solver = Solver(name, "full", "rm+", tree="public").run(5)
         small, policy = solver.average_policy(), TreePolicy(solver.tree, solver.average_strategy())
         mccfr_plus.save_policy(policy, tmp_path / "policy.npz")
@@ -174,32 +178,32 @@ def test_policies_answer_for_states_and_are_saved(tmp_path):
 
 
 def test_public_chance_is_full_where_no_outcome_is_public():
-    full, sampled = (
-        Solver(public_tree("nl_holdem_buckets(stack=8)"), e, "rm", "lazy") for e in ("full", "public_chance")
-    )
+    full, sampled = (Solver(public_tree("nl_holdem_buckets(stack=6)"), e, "rm") for e in ("full", "public_chance"))
     np.testing.assert_allclose(sampled.run(5).average_strategy(), full.run(5).average_strategy(), rtol=0, atol=1e-10)
 
 
 def test_public_chance_is_unbiased():
     mccfr_plus.check_estimator("public_chance", samples=20_000)
-    mccfr_plus.check_estimator("public_chance", batch=2, games=["leduc_ranks(ranks=2,suits=2)"], samples=2_000)
+    mccfr_plus.check_estimator(
+        "public_chance", batch=2, games=["leduc_ranks(ranks=2,suits=2)"], samples=2_000, exact=False
+    )
 
 
-@pytest.mark.parametrize("minimizer", ["pdcfr+", "omd(optimistic=True)"])
-@pytest.mark.parametrize("alternating", [True, False])
-def test_threads_share_the_tree(minimizer, alternating):
+@pytest.mark.parametrize(("minimizer", "alternating"), [("pdcfr+", True), ("omd(optimistic=True)", False)])
+def test_threads_share_the_tree(minimizer, alternating, interpreted_loops):
     runs = [
         Solver(public_tree("leduc_poker"), "full", minimizer, tree="public", threads=threads, alternating=alternating)
         for threads in (1, 2, 2, 3)
     ]
-    one, two, again, three = (run.run(10).average_strategy() for run in runs)
+    one, two, again, three = (run.run(5).average_strategy() for run in runs)
     np.testing.assert_allclose([two, three], [one, one], rtol=0, atol=1e-9)
     assert (two == again).all()
 
 
 @pytest.mark.parametrize("minimizer", ["rm+", "pdcfr+", "omd(optimistic=True)"])
 def test_tables_of_32_bits(minimizer):
-    single, double = (Solver(public_tree("leduc_poker"), "full", minimizer, dtype=p) for p in ("float32", "float64"))
+    options = ((Solver, "float32"), (plain_solver, "float64"))
+    single, double = (make(public_tree("leduc_poker"), "full", minimizer, dtype=dtype) for make, dtype in options)
     assert {single.tables().dtype, single._engine.strategy.dtype, single._engine.average.dtype} == {np.dtype("f4")}
     assert single.run(20).nash_conv() == pytest.approx(double.run(20).nash_conv(), abs=1e-3)  # regrets may cancel
     with pytest.raises(ConfigError, match="dtype='float32' needs a public tree: give tree='public'"):
@@ -207,10 +211,11 @@ def test_tables_of_32_bits(minimizer):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"threads": 2}, {"estimator": "public_chance"}, {"threads": 2, "dtype": "float32"}]
+    "options",
+    [{}, {"threads": 2}, {"estimator": "public_chance", "minimizer": "rm"}, {"threads": 2, "dtype": "float32"}],
 )
 def test_checkpoints_go_on_bitwise(options, tmp_path):
-    arguments = {"estimator": "full", "minimizer": "dcfr", "tree": "public", "seed": 3, **options}
+    arguments = {"estimator": "full", "minimizer": "pdcfr+", "tree": "public", "seed": 3, **options}
     solver = Solver("leduc_poker", **arguments).run(7)
     solver.save_checkpoint(tmp_path / "run")
     copy = Solver.from_checkpoint(tmp_path / "run")
@@ -252,7 +257,7 @@ def test_options_that_do_not_go_together():
         Solver("kuhn_poker", "full", "rm", "lazy", tree="public", threads=2)
 
 
-@pytest.mark.parametrize("name", ["liars_dice(numdice=2,dice_sides=5)", "one_card_poker(deck_size=500)"])
+@pytest.mark.parametrize("name", ["liars_dice(numdice=2,dice_sides=5)", "liars_dice(numdice=4,dice_sides=2)"])
 def test_it_is_chosen_where_it_is_faster_or_alone_fits(name, monkeypatch):
     monkeypatch.undo()  # kernels run compiled: these games have many hands
     estimate = mccfr_plus.estimate_size(name, sample_size=20_000, seed=0)
@@ -267,4 +272,4 @@ def test_it_is_chosen_where_it_is_faster_or_alone_fits(name, monkeypatch):
 def test_it_is_not_chosen_where_a_stored_tree_is_as_fast(monkeypatch):
     monkeypatch.undo()
     assert [Solver(name, "full").tree.kind for name in ("leduc_poker", "liars_dice")] == ["compiled"] * 2
-    assert Solver("one_card_poker(deck_size=500)", "full").tree.kind == "public"
+    assert Solver("liars_dice(numdice=4,dice_sides=2)", "full").tree.kind == "public"

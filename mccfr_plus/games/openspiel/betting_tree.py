@@ -34,11 +34,6 @@ class Betting:
     def num_players(self) -> int:
         return len(self.stacks)
 
-    @property
-    def sequences(self) -> "list[Node]":
-        """All betting sequences, the empty one first; children follow one another."""
-        return _sequences(self)
-
     @classmethod
     def of(cls, parameters: Parameters) -> "Betting":
         is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})
@@ -102,8 +97,11 @@ class Node(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def _sequences(betting: Betting) -> list[Node]:
-    """Raises ValueError if there are too many, or if OpenSpiel lists an action that it refuses, or two equal ones."""
+def sequences_of(betting: Betting) -> list[Node]:
+    """Returns all betting sequences, the empty one first; children follow one another.
+
+    ValueError if there are too many, or if OpenSpiel lists an action that it refuses, or two equal ones.
+    """
     least = 0 if betting.is_limit else 2 * max(betting.blinds)
     spent = (betting.pot // betting.num_players,) * betting.num_players if betting.pot else betting.blinds
     first = Node(

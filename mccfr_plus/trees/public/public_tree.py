@@ -25,7 +25,7 @@ from mccfr_plus.trees.public.arrays import ADD_END, HANDS, MATRIX, SLOT, PublicA
 from mccfr_plus.trees.public.builder import build
 from mccfr_plus.trees.public.dealt import Prediction, build_dealt, predicted_sizes
 from mccfr_plus.trees.public.sharing import segments_of
-from mccfr_plus.trees.public.showdowns import NO_TABLES, add_end_by_strength
+from mccfr_plus.trees.public.showdowns import add_end_by_strength
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.public.suits import representative_infosets
 from mccfr_plus.trees.scratch import IS_PUBLIC
@@ -118,11 +118,9 @@ class PublicTree(Tree):
             infosets=records,
             infoset_range=np.array([0, infosets[0], len(records)]),
             slot_range=np.array([0, slots[0], num_slots]),
-            **(with_changes(ends, found.matrices) | NO_TABLES if tables is None else tables | {"ends": ends}),
+            **(with_changes(ends, found.matrices) if tables is None else {**tables, "ends": ends}),
             scales=found.scales[: len(ends)].copy(),
             matrices=found.matrices[: counts[histories.VALUES]].copy(),
-            segments=np.zeros((0, 11), np.int64),
-            expansion=np.zeros(NUM_EXPANSION, np.int64),
         )
         for array in self.arrays:
             array.flags.writeable = False
