@@ -23,7 +23,7 @@ def test_points_are_evenly_spaced_on_a_logarithmic_axis():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "one limit, none given"),
+        ({}, "one limit, but none given"),
         ({"nodes": 1e6, "seconds": 3.0}, "nodes and seconds given"),
         ({"iterations": math.nan}, "must be a number"),
     ],

@@ -33,7 +33,7 @@ from mccfr_plus.games.rules import NOW, RECALLED
     [
         ({"size": 0}, "size must be at least 1"),
         ({"size": 2, "count": -1}, "count at least 0"),
-        ({"size": 2, "when": "never"}, "when must be one of 'always', 'recalled', 'now'"),
+        ({"size": 2, "when": "never"}, "`when` must be one of 'always', 'recalled' and 'now'"),
         ({"size": 2, "symbols": "abc"}, "give 2 symbols"),
     ],
 )
