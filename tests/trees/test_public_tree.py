@@ -129,7 +129,7 @@ def test_every_average_runs(estimator, averaging, interpreted_loops):
 
 
 COMPONENTS = [*(("full", each, None) for each in MINIMIZERS), *((first, "rm", last) for first, last in PAIRS)]
-COMPONENTS = [("full", "dcfr", None, 2), *((*each, 1) for each in COMPONENTS)]
+COMPONENTS = [("full", "pdcfr+", None, 2), *((*each, 1) for each in COMPONENTS)]
 
 
 @pytest.mark.parametrize(
