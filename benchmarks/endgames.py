@@ -63,9 +63,7 @@ def solve():
             spent += time.process_time() - begin
             share = 100 * solver.exploitability() / pot
             each = 1e3 * spent / solver.iterations
-            print(
-                f"  {solver.iterations:6} iterations {spent:7.2f} CPU s, {each:.2f} ms each: {share:.4f} % of the pot"
-            )
+            print(f"  {solver.iterations:6} iterations {spent:7.2f} CPU s, {each:.2f} ms each: {share:.4f}% of the pot")
         print(f"  memory: {said / 1e6:.0f} MB said, {peak() - before:.0f} MB more at the peak")
         print(f"  {time.perf_counter() - at:.0f} seconds in all, with evaluations", flush=True)
 

@@ -21,7 +21,8 @@ from measuring import FLAGS, run, timed
 import mccfr_plus
 from mccfr_plus import neural
 from mccfr_plus.experiments import Curve, Result
-from mccfr_plus.experiments.runs import Limit, Point
+from mccfr_plus.experiments.comparison import Limit
+from mccfr_plus.experiments.runs import Point
 from mccfr_plus.specs import parse_spec
 
 flags.DEFINE_string("game", "phantom_ttt", "Game")

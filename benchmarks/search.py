@@ -145,15 +145,15 @@ def river():
                     spent = time.process_time() - begin
                     print(
                         f"  half a pot, {method:9} {iterations:5} iterations {spent:5.2f} CPU s: error "
-                        f"{percent * found.error / 2:.4f} %, excess {percent * found.excess / 2:.4f} % of the pot"
+                        f"{percent * found.error / 2:.4f}%, excess {percent * found.excess / 2:.4f}% of the pot"
                     )
         policy = search.SearchPolicy(solver.average_policy(), large, 1, "resolve", iterations=FLAGS.iterations)
         begin = time.process_time()
         found = search.certify(policy)
         print(
             f"  whole policy, {len(policy.resolved)} searches in {time.process_time() - begin:.0f} CPU s: blueprint "
-            f"{percent * found.blueprint:.3f} % in its own game, search {percent * found.exploitability:.3f} %, least "
-            f"{percent * found.least:.3f} to {percent * found.attained:.3f} %, excess {percent * found.excess:.3f} %",
+            f"{percent * found.blueprint:.3f}% in its own game, search {percent * found.exploitability:.3f}%, least "
+            f"{percent * found.least:.3f} to {percent * found.attained:.3f}%, excess {percent * found.excess:.3f}%",
             flush=True,
         )
 

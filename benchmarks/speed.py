@@ -2,6 +2,7 @@
 
 openspiel   iterations/s over OpenSpiel's C++ solvers, evaluations/s over its exploitability
 revisions   iterations/s of this checkout over another one, for games x estimators x minimizers
+setup       CPU seconds of `compile_game` and of the tables of `full` for Goofspiel 7, over another checkout's
 start       CPU seconds of new processes: with an empty kernel cache, for a further combination, with all kernels cached
 components  nodes/s of every estimator over external sampling's, iterations/s of minimizers over rm's with sampling
 minimizers  CPU seconds of an iteration of `full` with every minimizer over rm+'s
@@ -46,11 +47,12 @@ PUBLIC_GAMES = (
     "liars_dice(numdice=2,dice_sides=5)",
 )  # fmt: skip
 GOOFSPIEL = "goofspiel(num_cards=5,imp_info=True,points_order=descending,returns_type=win_loss)"
+LARGE_GOOFSPIEL = GOOFSPIEL.replace("num_cards=5", "num_cards=7")
 
 flags.DEFINE_string("games", f"kuhn_poker;leduc_poker;liars_dice;{GOOFSPIEL}", "Games, with ; between them")
 flags.DEFINE_integer("rounds", 5, "Measurements of each side", lower_bound=1)
 flags.DEFINE_float("seconds", 0.5, "Approximate length of a measurement", lower_bound=0.01)
-flags.DEFINE_string("before", None, "revisions, start: the other revision, or the folder of a checkout")
+flags.DEFINE_string("before", None, "revisions, setup, start: the other revision, or the folder of a checkout")
 flags.DEFINE_list("estimators", ["external", "outcome", "full"], "revisions, threads: estimators")
 flags.DEFINE_list("minimizers", None, "revisions, minimizers: minimizers. Default: four, or all")
 flags.DEFINE_list("batches", ["1", "16", "256", "2048"], "threads: traversals per gradient and thread")
@@ -139,6 +141,19 @@ for case in sys.argv[2:]:
 print(json.dumps(rates))
 """
 
+# The first game compiles the kernels.
+_SETUP = """
+import json, sys, time
+import mccfr_plus
+for game in sys.argv[1:]:
+    begin = time.process_time()
+    tree = mccfr_plus.compile_game(game)
+    compiled = time.process_time()
+    mccfr_plus.Solver(tree, "full", "rm+")
+    end = time.process_time()
+print(json.dumps([compiled - begin, end - compiled, end - begin]))
+"""
+
 
 class Side(NamedTuple):
     """A checkout that is measured, and the folder of its compiled kernels."""
@@ -195,19 +210,38 @@ def paired_rates(sides, cases, rounds, seconds):
         rounds: Number of measurements of each case.
         seconds: CPU seconds of a measurement.
     """
-    measured = {side.name: [] for side in sides}
     for side in sides:
         process(side, "-c", _RATES, "0.001", *cases)  # compiles the kernels
+    return in_turns(sides, rounds, _RATES, str(seconds), *cases)
+
+
+def in_turns(sides, rounds, script, *arguments):
+    """Runs a script on each side, in turns; returns the JSON values that it prints, ``[side][round]``."""
+    measured = {side.name: [] for side in sides}
     for number in tqdm(range(rounds), unit="round", leave=False, disable=None):
         for side in sides if number % 2 else reversed(sides):
-            output, _ = process(side, "-c", _RATES, str(seconds), *cases)
+            output, _ = process(side, "-c", script, *arguments)
             measured[side.name].append(json.loads(output))
     return list(measured.values())
 
 
+def required_before():
+    return FLAGS.before or sys.exit("give --before=REVISION or --before=FOLDER.")
+
+
+def setup():
+    with checkouts(required_before()) as sides:
+        measured = in_turns(sides, FLAGS.rounds, _SETUP, GOOFSPIEL, LARGE_GOOFSPIEL)
+    print(f"{'CPU seconds':<14}{'before':>22}{'now':>22}{'now / before':>22}")
+    for name, *pair in zip(
+        ("compile_game", "tables", "both"), *(zip(*side, strict=True) for side in measured), strict=True
+    ):
+        ratios = [now / before for before, now in zip(*pair, strict=True)]
+        print(f"{name:<14}" + "".join(f"{spread(each):>22}" for each in (*pair, ratios)))
+
+
 def revisions():
-    if FLAGS.before is None:
-        sys.exit("give --before=REVISION or --before=FOLDER.")
+    required_before()
     cases = [f"{game} {e} {m}" for game in games() for e in FLAGS.estimators for m in FLAGS.minimizers or MINIMIZERS]
     with checkouts(FLAGS.before) as sides:
         measured = paired_rates(sides, cases, FLAGS.rounds, FLAGS.seconds)
@@ -519,6 +553,6 @@ def liteefg():
 
 
 if __name__ == "__main__":
-    subjects = (openspiel, revisions, start, components, minimizers, public, threads, calls, tree)
+    subjects = (openspiel, revisions, setup, start, components, minimizers, public, threads, calls, tree)
     subjects = (*subjects, abstraction, buckets, evaluation, liteefg)
     run(__doc__, {function.__name__: function for function in subjects})

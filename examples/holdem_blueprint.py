@@ -5,7 +5,7 @@ python examples/holdem_blueprint.py --seconds=900 --estimators=external,average_
 MCCFR solves the game of buckets, in which players fold, call, bet the pot or go all-in. After each of --looks parts of
 the run, the average strategy plays the real game against a player that always calls, against uniform play and against a
 blueprint with fewer buckets, and a local best response gives a lower bound on its exploitability. Payoffs are in
-thousandths of a big blind per hand (mbb), with 95 % intervals.
+thousandths of a big blind per hand (mbb), with 95% intervals.
 """
 
 from pathlib import Path
@@ -206,7 +206,7 @@ def gain_of_local_best_response(table, blueprint, seat, own, board, num_boards, 
 
 
 def interval(payoffs):
-    """Returns the mean of independent payoffs and half of its 95 % interval, in mbb."""
+    """Returns the mean of independent payoffs and half of its 95% interval, in mbb."""
     return 1000 / BLIND * np.mean(payoffs), 1000 / BLIND * 1.96 * np.std(payoffs, ddof=1) / np.sqrt(len(payoffs))
 
 

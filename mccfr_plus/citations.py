@@ -26,7 +26,7 @@ BIBLIOGRAPHY = {entry[1]: entry[0] for entry in _ENTRY.finditer(_TEXT)}
 
 
 def cite(solver: Solver) -> str:
-    """Returns BibTeX entries for the components of a solver, OpenSpiel and this package.
+    """Returns BibTeX entries for the components of a solver, for OpenSpiel and for this package.
 
     A user-defined component is cited if its class has ``references``: keys of `BIBLIOGRAPHY` or whole BibTeX entries,
     which begin with ``@``.

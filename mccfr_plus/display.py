@@ -11,7 +11,7 @@ from mccfr_plus.errors import ConfigError
 
 _LOW, _HIGH, _FEW_SEEDS = 0.05, 0.95, 3  # quantiles of a band; with few seeds it spans minimum to maximum
 
-# Okabe, Ito 2008: distinct for all kinds of colour vision. Markers and dashes differ as well, for print in grey.
+# Okabe, Ito 2008: distinct for all kinds of color vision. Markers and dashes differ as well, for print in gray.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = "osD^vP*X"
@@ -66,13 +66,13 @@ def html_summary(title: str, rows: Mapping[str, Any]) -> str:
 
 
 def quantile_band(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the 5 % and 95 % quantiles over seeds of ``[seeds, points]``; of few seeds, minimum and maximum."""
+    """Returns the 5% and 95% quantiles over seeds of ``[seeds, points]``; of few seeds, minimum and maximum."""
     low, high = np.quantile(y, [_LOW, _HIGH] if len(y) > _FEW_SEEDS else [0.0, 1.0], axis=0)
     return low, high
 
 
 def mean_band(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns Student's 95 % interval of the mean over seeds of ``[seeds, points]``; of one seed, the value itself."""
+    """Returns Student's 95% interval of the mean over seeds of ``[seeds, points]``; of one seed, the value itself."""
     from scipy import stats
 
     mean, seeds = y.mean(axis=0), len(y)
@@ -89,12 +89,12 @@ BANDS: dict[str, Band] = {"quantiles": quantile_band, "mean": mean_band}
 def name_of_band(kind: str, num_seeds: int) -> str:
     """Returns what the caption of a picture calls a band over so many seeds."""
     if kind == "mean":
-        return "95 % interval of the mean"
+        return "95% interval of the mean"
     return f"{_LOW:.0%} to {_HIGH:.0%} of them" if num_seeds > _FEW_SEEDS else "minimum to maximum"
 
 
 def draw_line(axes: Any, x: np.ndarray, y: np.ndarray, number: int, label: str, band: Band = quantile_band) -> None:
-    """Draws the mean over seeds of `y`, ``[seeds, points]``, and a band. `number` determines colour, dashes, marker."""
+    """Draws the mean over seeds of `y`, ``[seeds, points]``, and a band. `number` determines color, dashes, marker."""
     colour, mean, (low, high) = COLOURS[number % len(COLOURS)], y.mean(axis=0), band(y)
     positive = (mean > 0) & (x > 0)  # an exploitability of 0 has no place on a logarithmic axis
     marks = {"marker": MARKERS[number % len(MARKERS)], "markersize": 3.5, "markevery": max(1, positive.sum() // 12)}

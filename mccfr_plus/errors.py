@@ -29,7 +29,7 @@ class MccfrPlusError(Exception):
 
 
 class GameError(MccfrPlusError, ValueError):
-    """A game that does not exist, cannot be solved here, or returns something invalid.
+    """Raised if a game does not exist, cannot be solved here, or returns something invalid.
 
     Examples:
         >>> import mccfr_plus
@@ -40,7 +40,7 @@ class GameError(MccfrPlusError, ValueError):
 
 
 class BudgetError(GameError, MemoryError):
-    """A game tree that exceeds its node or memory budget.
+    """Raised if a game tree exceeds its node or memory budget.
 
     Examples:
         >>> import mccfr_plus
@@ -51,7 +51,7 @@ class BudgetError(GameError, MemoryError):
 
 
 class ConfigError(MccfrPlusError, ValueError):
-    """A parameter, or a combination of components, that is not allowed.
+    """Raised if a parameter or a combination of components is not allowed.
 
     Examples:
         >>> import mccfr_plus
@@ -62,7 +62,7 @@ class ConfigError(MccfrPlusError, ValueError):
 
 
 class PolicyError(MccfrPlusError, ValueError):
-    """A policy that does not fit the game it is used with.
+    """Raised if a policy does not fit the game with which it is used.
 
     Examples:
         >>> import mccfr_plus
@@ -73,7 +73,7 @@ class PolicyError(MccfrPlusError, ValueError):
 
 
 class PolicyFileError(PolicyError):
-    """A file that is not a policy of this package, is damaged, or belongs to another game.
+    """Raised if a file is not a policy file of this package, is damaged, or belongs to another game.
 
     Examples:
         >>> import mccfr_plus
@@ -84,7 +84,7 @@ class PolicyFileError(PolicyError):
 
 
 class CheckError(MccfrPlusError, AssertionError):
-    """A component that breaks its contract. The message names the check, the place, and the expected and actual values.
+    """Raised if a component breaks its contract; names the check, the place, and the expected and actual values.
 
     Examples:
         >>> import mccfr_plus
@@ -95,7 +95,7 @@ class CheckError(MccfrPlusError, AssertionError):
 
 
 class CheckpointError(MccfrPlusError, ValueError):
-    """A checkpoint that cannot be written or read, is in use, or belongs to another game or other components.
+    """Raised if a checkpoint cannot be written or read, is in use, or belongs to another game or other components.
 
     Examples:
         >>> import mccfr_plus

@@ -37,10 +37,10 @@ def check_number(name: str, value: Any, above: float, most: float, allowed: str,
 
 
 def check_whole(name: str, value: object, least: int = 1, most: float = math.inf) -> None:
-    """Raises ConfigError unless a value is a whole number within limits."""
+    """Raises ConfigError unless a value is an integer within limits."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
         limit = f" and at most {most:,}" if most < math.inf else ""
-        raise ConfigError(f"{name}={value!r}: must be a whole number, at least {least}{limit}.")
+        raise ConfigError(f"{name}={value!r}: must be an integer, at least {least}{limit}.")
 
 
 def check_switch(name: str, value: Any) -> None:
@@ -72,7 +72,7 @@ def new_state(seed: Seed) -> np.ndarray:
 def new_states(seed: Seed, count: int) -> np.ndarray:
     """Returns fresh generator states, ``[count]`` uint64, the first of which does not depend on the count.
 
-    The seed is an integer >= 0 for a repeatable run, a numpy generator to draw the state from, or None for entropy of
+    The seed is an integer >= 0 for a repeatable run, a NumPy generator to draw the state from, or None for entropy of
     the operating system; anything else is a ConfigError.
     """
     if isinstance(seed, np.random.Generator):
@@ -116,7 +116,7 @@ def number(
 
 
 def whole(default: int | None, most: float = math.inf) -> Any:
-    """Returns a field for a whole number from 1 to `most`."""
+    """Returns a field for an integer from 1 to `most`."""
     return _field(default, check_whole, most=most)
 
 

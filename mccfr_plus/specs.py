@@ -55,14 +55,14 @@ def split_specs(text: str) -> list[str]:
         elif character in _CLOSING:
             open_brackets.append(_CLOSING[character])
         elif character in ")]" and (not open_brackets or open_brackets.pop() != character):
-            raise SyntaxError(f"{text!r} has a bracket without its partner")
+            raise SyntaxError(f"{text!r} has an unmatched bracket")
         elif character == "," and not open_brackets:
             pieces.append("")
             continue
         pieces[-1] += character
     pieces = [piece.strip() for piece in pieces]
     if open_brackets or quote or (len(pieces) > 1 and not all(pieces)):
-        raise SyntaxError(f"{text!r} has a bracket or quote without its partner, or two commas in a row")
+        raise SyntaxError(f"{text!r} has an unmatched bracket or quotation mark, or two commas in a row")
     return pieces if text.strip() else []
 
 

@@ -13,7 +13,9 @@ from collections.abc import Callable
 
 import numba
 import numpy as np
+import pytest
 
+from mccfr_plus import Solver
 from mccfr_plus.checks.sampler import plain
 from mccfr_plus.kernels.barrier import SPINS
 from mccfr_plus.kernels.intrinsics import call_yield, pointer
@@ -60,6 +62,13 @@ def interpreted(kernel: Callable) -> Callable:
             return function(*arguments)
 
     return run
+
+
+def plain_solver(*arguments, **options) -> Solver:
+    """Returns a solver whose loop runs as Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "composed", composed)
+        return Solver(*arguments, **options)
 
 
 def composed(*components, **options) -> Callable:

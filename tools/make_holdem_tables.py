@@ -9,7 +9,7 @@ they are exact and independent of the order of sums.
 2. Round 1 ranks hands by the mean of HS**2 over the 19,600 flops. Round 2 ranks pairs of hand and flop by HS**2, among
    those whose hand has the same bucket in round 1.
 3. Buckets are percentiles: a value has the bucket ``floor(5 * (share below + share of the value itself / 2))``. Equal
-   values therefore share a bucket, and buckets are not exactly a fifth: a single value of HS may weigh up to 7 %,
+   values therefore share a bucket, and buckets are not exactly a fifth: a single value of HS may weigh up to 7%,
    because hands that miss the flop differ little. The file contains the weight of each bucket.
 4. All deals are counted by (dealer's bucket, big blind's bucket) of round 1 and of round 2, with wins minus losses.
 

@@ -426,14 +426,14 @@ CHANGES = [
         (
             "terms of different values are one",
             "flattening.py",
-            "is_same = term_value[term] == value[entry]",
+            "is_same = value[at(same)] == value[at(entry)]",
             "is_same = True",
         ),
         (
             "a row of another block",
             "flattening.py",
-            "begin += block_lengths[row // BLOCK - 1]",
-            "begin += block_lengths[row // BLOCK]",
+            "begin += block_lengths[at(row // BLOCK - 1)]",
+            "begin += block_lengths[at(row // BLOCK)]",
         ),
     ),
     *changes(

@@ -28,7 +28,7 @@ def main(_):
     path = Path(FLAGS.file)
     for dice in FLAGS.dice:
         first, second = map(int, dice.split(","))
-        game = bluff.Following((first, second), FLAGS.faces, FLAGS.starts, 1.0).game
+        game = bluff.game_of(first, second, FLAGS.faces, FLAGS.starts)
         value = mccfr_plus.game_value(game, FLAGS.precision)
         kept = json.loads(path.read_text()) if path.exists() else {"rounds": []}
         rounds = {each["game"]: each for each in kept["rounds"]}

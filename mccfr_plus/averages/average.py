@@ -142,14 +142,8 @@ def accumulate_visits(tree, strategy, average, scratch, player, weight):
 
 
 @inline_kernel
-def add_visits(strategy, average, scratch, weight):
+def add_visits(strategy, average, visits, num_visits, weight):
     """Adds strategies, or the actions drawn, at listed infosets. `average` is modified in place."""
-    add_listed(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
-
-
-@inline_kernel
-def add_listed(strategy, average, visits, num_visits, weight):
-    """Does what `add_visits` does for a list of visits."""
     for visit in range(num_visits):
         entry = visits[at(visit)]
         first, count, scale = entry["first_slot"], entry["num_actions"], weight * entry["weight"]
@@ -164,7 +158,7 @@ def accumulate_own_traversal(tree, strategy, average, scratch, player, weight):
     """Makes the traversal, if the tree can expand, and adds up what it visits. See `AverageMethod`."""
     if not own_traversal(tree, strategy, scratch, player):
         return False
-    add_visits(strategy, average, scratch, weight)
+    add_visits(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
     add_weight(tree, average, player, weight)
     return True
 
@@ -223,7 +217,7 @@ def own_traversal(tree, strategy, scratch, player):
 _LARGEST_GAMMA = 30.0  # sums are numbers for 1e10 iterations
 _MOST_SCHEDULED = 10_000_000  # of which each has an entry in a table
 
-# What a user may choose: mechanisms by name, except for auto and stochastic, which leave them to `mechanism_for`.
+# What a user may choose: mechanisms by name, except for auto and stochastic, which leave them to `average_method`.
 METHODS = ("auto", "exact", "per_history", "lazy", "stochastic", "sampled", "optimistic", "last")
 
 
@@ -233,16 +227,16 @@ class PowerAverage(Component):
 
     Methods:
 
-    * ``"auto"``: exact for `full`, otherwise lazy; stochastic for games of imperfect recall.
-    * ``"exact"``: adds the whole strategy in every iteration, in O(all sequences); OpenSpiel calls this FULL.
-    * ``"per_history"``: as ``"exact"``, but for tied information sets (imperfect recall), each past of a set is
-      weighted by its number of histories, as in OpenSpiel's CFR.
-    * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets). The game must have perfect recall.
-    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / probability. It is unbiased but has
-      variance.
-    * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent: the empirical distribution of
-      play. On a matrix game, k iterations of `external(sample_per_infoset=True)` mix at most k actions (Grigoriadis,
-      Khachiyan 1995). Two players only.
+    * ``"auto"``: exact for `full`; for other estimators, lazy with perfect recall and stochastic with imperfect recall.
+    * ``"exact"``: adds the whole strategy in every iteration, in O(sequences) time; OpenSpiel calls this FULL.
+    * ``"per_history"``: as ``"exact"``, but at information sets that their player reaches by several pasts (imperfect
+      recall), each past is weighted by its number of histories, as in OpenSpiel's CFR.
+    * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets) time. The game must have perfect recall.
+    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / (probability of the visit). It is
+      unbiased but has variance.
+    * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent, which gives the empirical
+      distribution of play. On a matrix game, the average over k iterations of `external(sample_per_infoset=True)` mixes
+      at most k actions per player (Grigoriadis, Khachiyan 1995). Two players only.
     * ``"optimistic"``: a biased average, for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: the last strategy instead of an average. The last strategy need not converge.
 
@@ -292,22 +286,16 @@ class PowerAverage(Component):
         """What the average provides to other components."""
         return frozenset() if self.method == "last" else frozenset({needs.AVERAGE})
 
-    @property
-    def last_gamma(self) -> float:
-        """The exponent after all iterations that `scheduled` lists."""
-        return float(self.gamma)
-
-    @property
-    def scheduled(self) -> np.ndarray:
-        """Weights of the first iterations, starting with iteration 1, if they are not t^gamma, ``[any]`` float64."""
-        return np.zeros(0)
+    def weights(self) -> tuple[float, np.ndarray]:
+        """Returns gamma, and the weights of iterations 0, 1, ... that are not t^gamma, ``[any]`` float64."""
+        return float(self.gamma), np.zeros(0)
 
 
 @dataclass(frozen=True)
 class ScheduledAverage(PowerAverage):
     """The average whose exponent falls from gamma to gamma - drop during the run (Zhang, McAleer, Sandholm 2026).
 
-    The sums before iteration t + 1 are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop min(t, n) / n.
+    Before iteration t + 1, the sums are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop min(t, n) / n.
     The paper's HS-PCFR+(30) is predictive regret matching+ with this average; HS-PCFR+(15) has gamma = 15.
 
     Args:
@@ -337,17 +325,12 @@ class ScheduledAverage(PowerAverage):
         """Keys of `mccfr_plus.citations`."""
         return ("zhang2026faster",)
 
-    @property
-    def last_gamma(self) -> float:
-        return float(self.gamma - self.drop)
-
-    @property
-    def scheduled(self) -> np.ndarray:
-        # Up to a common factor: that of iteration n is n^last_gamma, and those before follow from the ratios.
-        numbers = np.arange(1.0, self.iterations)
+    def weights(self) -> tuple[float, np.ndarray]:
+        # Up to a common factor: that of iteration n is n^last, and those before follow from the ratios.
+        numbers, last = np.arange(1.0, self.iterations), float(self.gamma - self.drop)
         logs = (self.gamma - self.drop * numbers / self.iterations) * np.log1p(1.0 / numbers)
-        before = self.last_gamma * np.log(self.iterations) - np.cumsum(logs[::-1])[::-1]
-        return np.concatenate([[0.0], np.exp(before)])
+        before = last * np.log(self.iterations) - np.cumsum(logs[::-1])[::-1]
+        return last, np.concatenate([[0.0], np.exp(before)])
 
 
 def uniform(method: str = "auto") -> PowerAverage:
@@ -381,33 +364,6 @@ class Mechanism(Enum):
     USER_DEFINED = auto()
 
 
-def mechanism_for(
-    averaging: PowerAverage, estimator: Estimator, num_players: int, perfect_recall: bool, *, by_rules: bool = False
-) -> Mechanism:
-    """Returns the mechanism of an average with an estimator in a game.
-
-    With more than two players, visits at opponents also depend on third players' changing strategies, which is the bias
-    of OpenSpiel's SIMPLE. In a second traversal the other players act uniformly at random, so that it has none.
-    """
-    method, provided = averaging.method, estimator.provides
-    if averaging.kernel is not None:
-        return Mechanism.USER_DEFINED
-    if method == "auto" and perfect_recall and needs.DRAWS in provided:
-        method = "lazy"
-    if method in ("lazy", "optimistic", "last"):
-        return Mechanism[method.upper()]
-    if not perfect_recall and (needs.DRAWS not in provided or needs.OWN_BY_CHANCE in provided):
-        return Mechanism.HISTORIES if method == "per_history" else Mechanism.TOUCHED
-    if method in ("exact", "per_history") or needs.DRAWS not in provided:
-        # By rules, slots are not in order, and what does not sample touches all infosets.
-        return Mechanism.TOUCHED if by_rules else Mechanism.EXACT
-    if needs.OWN_BY_CHANCE in provided:
-        return Mechanism.TOUCHED
-    if needs.OPPONENTS_DRAWN in provided and (num_players == 2 or needs.ONE_PLAYER not in provided):
-        return Mechanism.DRAWN_ACTIONS if method == "sampled" else Mechanism.VISITS
-    return Mechanism.OWN_TRAVERSAL if estimator.visits_all_own else Mechanism.OWN_HISTORY
-
-
 class AverageMethod(NamedTuple):
     """A mechanism with its kernels.
 
@@ -429,13 +385,6 @@ class AverageMethod(NamedTuple):
         return self.mechanism is not Mechanism.LAST
 
 
-def method_of(mechanism: Mechanism, user_kernel: Callable | None = None) -> AverageMethod:
-    """Returns the kernels of a mechanism, with the kernel of a user-defined average."""
-    if mechanism is Mechanism.USER_DEFINED:
-        return AverageMethod(mechanism, bind(accumulate_user_defined, {USER_AVERAGE: user_kernel}, partial=True))
-    return AverageMethod(mechanism, *_KERNELS[mechanism])
-
-
 _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
     Mechanism.EXACT: (accumulate_exact,),
     Mechanism.LAZY: (accumulate_lazy,),
@@ -448,3 +397,37 @@ _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
     Mechanism.OWN_HISTORY: (bind(accumulate_own_traversal, {FOLLOWS_ALL_OWN: False}, partial=True),),
     Mechanism.LAST: (accumulate_visits,),
 }
+
+
+def average_method(
+    averaging: PowerAverage, estimator: Estimator, num_players: int, perfect_recall: bool, *, by_rules: bool
+) -> AverageMethod:
+    """Returns how an average is formed with an estimator in a game, which may be traversed by rules."""
+    if averaging.kernel is not None:
+        accumulate = bind(accumulate_user_defined, {USER_AVERAGE: averaging.kernel}, partial=True)
+        return AverageMethod(Mechanism.USER_DEFINED, accumulate)
+    mechanism = _mechanism(averaging.method, estimator, num_players, perfect_recall, by_rules)
+    return AverageMethod(mechanism, *_KERNELS[mechanism])
+
+
+def _mechanism(method: str, estimator: Estimator, num_players: int, perfect_recall: bool, by_rules: bool) -> Mechanism:
+    """Returns the mechanism of a built-in average.
+
+    With more than two players, visits at opponents also depend on third players' changing strategies, which is the bias
+    of OpenSpiel's SIMPLE. In a second traversal the other players act uniformly at random, so that it has none.
+    """
+    provided = estimator.provides
+    if method == "auto" and perfect_recall and needs.DRAWS in provided:
+        method = "lazy"
+    if method in ("lazy", "optimistic", "last"):
+        return Mechanism[method.upper()]
+    if not perfect_recall and (needs.DRAWS not in provided or needs.OWN_BY_CHANCE in provided):
+        return Mechanism.HISTORIES if method == "per_history" else Mechanism.TOUCHED
+    if method in ("exact", "per_history") or needs.DRAWS not in provided:
+        # By rules, slots are not in order, and what does not sample touches all infosets.
+        return Mechanism.TOUCHED if by_rules else Mechanism.EXACT
+    if needs.OWN_BY_CHANCE in provided:
+        return Mechanism.TOUCHED
+    if needs.OPPONENTS_DRAWN in provided and (num_players == 2 or needs.ONE_PLAYER not in provided):
+        return Mechanism.DRAWN_ACTIONS if method == "sampled" else Mechanism.VISITS
+    return Mechanism.OWN_TRAVERSAL if estimator.visits_all_own else Mechanism.OWN_HISTORY

@@ -7,16 +7,7 @@ import numpy as np
 
 from mccfr_plus import estimators, minimizers
 from mccfr_plus.averages import PowerAverage
-from mccfr_plus.bounds.treeplex import (
-    add_gradient,
-    dilated_diameter,
-    largest_m_value,
-    log_pure_strategies,
-    num_children,
-    outcome_delta,
-    strong_convexity,
-    vertex_maximum,
-)
+from mccfr_plus.bounds import treeplex
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.evaluation.exact import own_reach
 from mccfr_plus.evaluation.strategies import require_player
@@ -59,7 +50,7 @@ class RegretBound:
         value: The bound, in units of payoff; for weighted iterations, it is a bound on the weighted average.
         theorem: Author, year and number of the theorem.
         assumptions: Conditions of the theorem.
-        probability: Minimum probability that the bound holds; 1.0 if nothing is sampled.
+        probability: Minimum probability with which the bound holds; 1.0 if nothing is sampled.
 
     Examples:
         >>> import mccfr_plus
@@ -92,7 +83,7 @@ def regret_bound(
     *,
     p: float = 0.05,
 ) -> RegretBound | None:
-    """Returns the tightest known bound on a player's average regret, or None if no bound is known.
+    """Returns the tightest bound on a player's average regret that this package knows, or None if it knows none.
 
     The bound holds for simultaneous and alternating updates and any number of players, but not with baselines or fast
     threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` explains a missing bound.
@@ -103,7 +94,7 @@ def regret_bound(
         iterations: T, at least 1, fixed before the run or by a rule that is independent of the draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
-        averaging: The weights t^gamma of the iterations, or their short name. Default: the minimizer's default.
+        averaging: The average, with weights t^gamma, or its short name. Default: the minimizer's default.
         p: Probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:
@@ -135,7 +126,7 @@ def regret_bound(
         eta, optimistic = minimizer.eta, minimizer.optimistic
         total = iterations * dilated_bound(tree, player, iterations, eta, dilated, largest, optimistic)
     else:
-        size, in_hindsight = tree.statistics().m_values[player], largest_m_value(tree, player)
+        size, in_hindsight = tree.statistics().m_values[player], treeplex.largest_m_value(tree, player)
         if in_hindsight < size:
             size = in_hindsight
             theorems.append(_IN_HINDSIGHT)
@@ -171,7 +162,7 @@ def why_no_bound(
     is_optimistic = isinstance(minimizer, minimizers.Hedge) and minimizer.optimistic
     takes_weights = type(minimizer) in (*_CUT_AT_ZERO, minimizers.Discounted)
     reasons = (
-        (len(average.scheduled), "no theorem is known here for averages on a schedule"),
+        (len(average.weights()[1]), "no theorem is known here for averages on a schedule"),
         (not tree.perfect_recall, "the game has imperfect recall"),
         (GRADIENTS not in estimator.provides, f"{estimator!r} estimates regrets up to a factor, not gradients"),
         (not is_own or has_own_scheme, f"nothing is known here about the range of {estimator!r}'s estimates"),
@@ -189,13 +180,13 @@ def _delta(tree: GameTree, player: int, estimator: estimators.Estimator) -> floa
     ones = np.ones(tree.num_slots)
     match estimator:
         case estimators.OutcomeSampling():
-            return outcome_delta(tree, player, estimator.epsilon)
+            return treeplex.outcome_delta(tree, player, estimator.epsilon)
         case estimators.BalancedOutcomeSampling():
-            return outcome_delta(tree, player, estimator.epsilon, estimator.sampling_strategy(tree))
+            return treeplex.outcome_delta(tree, player, estimator.epsilon, estimator.sampling_strategy(tree))
         case estimators.AverageStrategySampling():
-            return outcome_delta(tree, player, estimator.epsilon, ones)
+            return treeplex.outcome_delta(tree, player, estimator.epsilon, ones)
         case estimators.ExternalSampling() if estimator.prune_below is not None:
-            return outcome_delta(tree, player, estimator.prune_probability, ones)
+            return treeplex.outcome_delta(tree, player, estimator.prune_probability, ones)
     return None
 
 
@@ -218,7 +209,7 @@ def _largest_payoff(tree: GameTree, player: int) -> float:
 def _deviation(tree: GameTree, player: int, scale: float, squares: float, p: float) -> tuple[float, str]:
     """Returns the smallest bound on exact minus estimated regret, in units of the last weight, and its name."""
     spread = math.sqrt(squares)
-    log_failures = log_pure_strategies(tree, player) - math.log(p)
+    log_failures = treeplex.log_pure_strategies(tree, player) - math.log(p)
     largest_step = float(tree.payoff_range[player]) + scale
     concentration = largest_step * spread * math.sqrt(2 * log_failures)
     deviation = math.sqrt(_variance(tree, player, scale)) * spread
@@ -241,8 +232,8 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
 
     s are sequences with infosets below. The local regret is that of Cesa-Bianchi, Lugosi 2006, Theorem 2.2.
     """
-    blocks = eta * iterations * scale**2 / 8 * (num_children(tree) > 0)
-    return vertex_maximum(tree, player, np.log(tree.arrays.infosets["num_actions"]) / eta, blocks) / iterations
+    blocks = eta * iterations * scale**2 / 8 * (treeplex.num_children(tree) > 0)
+    return treeplex.vertex_maximum(tree, player, np.log(tree.arrays.infosets["num_actions"]) / eta, blocks) / iterations
 
 
 def dilated_bound(
@@ -263,8 +254,8 @@ def dilated_bound(
     gradient by a vector that is constant on plans (Rakhlin, Sridharan 2013; Syrgkanis et al. 2015).
     """
     largest = (1 + optimistic) * (float(tree.payoff_range[player]) / 2 if gradient_bound is None else gradient_bound)
-    deviation = eta * largest**2 / (2 * strong_convexity(tree, player, weights))
-    return dilated_diameter(tree, player, weights) / (eta * iterations) + deviation
+    deviation = eta * largest**2 / (2 * treeplex.strong_convexity(tree, player, weights))
+    return treeplex.dilated_diameter(tree, player, weights) / (eta * iterations) + deviation
 
 
 def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.ndarray:
@@ -272,17 +263,17 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
 
         R_i / W = (max over plans x of <sum of w_t g_t, x> - sum of w_t <g_t, x_t>) / W,   w_t = t^gamma, W = sum of w_t
 
-    g_t is player i's exact gradient against the others' strategies at the time when i's gradient was estimated: with
-    alternating updates, the players before i have already been updated. x_t is i's strategy. The game must be small,
-    since each iteration makes full traversals.
+    Here, g_t is player i's exact gradient against the others' strategies at the time when i's gradient was estimated:
+    with alternating updates, the players before i have already been updated. x_t is i's strategy. The game must be
+    small, since each iteration makes full traversals.
 
     Args:
-        solver: A new solver, of a game with perfect recall. Modified in place.
+        solver: A new solver for a game with perfect recall. Modified in place.
         iterations: Number of iterations to run, at least 1.
         gamma: Exponent of the weights, at least 0, usually ``solver.averaging.gamma``.
 
     Raises:
-        ConfigError: If the solver has run already or an argument is out of range.
+        ConfigError: If the solver has already run or an argument is out of range.
 
     Examples:
         >>> import mccfr_plus
@@ -305,7 +296,7 @@ def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.n
         for player in range(num_players):
             updated = arrays.slot_range[player] if solver.config.alternating else 0
             own_reach(arrays, np.concatenate([after[:updated], before[updated:]]), reach)
-            earned[player] += weight * add_gradient(arrays, reach, gradient, player, weight, sums[player])
+            earned[player] += weight * treeplex.add_gradient(arrays, reach, gradient, player, weight, sums[player])
         before = after
-    best = [vertex_maximum(tree, player, 0.0, sums[player]) for player in range(num_players)]
+    best = [treeplex.vertex_maximum(tree, player, 0.0, sums[player]) for player in range(num_players)]
     return (np.array(best) - earned) / weights.sum()

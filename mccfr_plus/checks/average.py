@@ -44,7 +44,7 @@ def replay(parameters, sampling_weights, tree, strategies, weights, average, scr
                 else:
                     begin_traversal(scratch)
                 if LISTS_VISITS():
-                    add_visits(strategy, average, scratch, weight)
+                    add_visits(strategy, average, scratch.visits, scratch.counts[0]["num_visits"], weight)
                 ACCUMULATE(tree, strategy, average, scratch, player, weight)
         for slot in range(sums.shape[1]):
             sums[batch, slot] = average[slot]
@@ -65,9 +65,9 @@ def check_average(
         estimator: A built-in estimator or its short name.
         games: Games to check on. Default: three small games.
         unbiased: Whether the average must be unbiased. Default: True except for ``"optimistic"``.
-        seed: Seed of strategies and draws.
+        seed: Seed for strategies and draws.
 
-    ``figures["bias"]`` of the report is the largest difference of a probability.
+    ``figures["bias"]`` of the report is the largest error of an averaged probability, which is 0 where a test is exact.
 
     Raises:
         CheckError: If the average is biased, writes NaN, or adds nothing.
@@ -81,7 +81,7 @@ def check_average(
     """
     average, sampling = average_of(averaging, RegretMatching()), estimator_of(estimator)
     if not type(sampling).__module__.startswith("mccfr_plus."):
-        raise ConfigError(f"{sampling!r}: averages can only be checked with built-in estimators.")
+        raise ConfigError(f"{sampling!r}: averages can be checked only with built-in estimators.")
     new_state(seed)  # validates the seed
     must_be_unbiased = average.method != "optimistic" or average.kernel is not None if unbiased is None else unbiased
     texts = (SPANS,) if average.method == "sampled" else (SPANS, THREE)  # "sampled" is for two players
@@ -108,7 +108,7 @@ def _compare_with_exact(average: PowerAverage, estimator: Estimator, tree: GameT
     solver = Solver(tree, estimator, "rm", average, alternating=False, seed=seed)
     sums, first, worst = np.zeros(tree.num_slots), tree.arrays.infosets["first_slot"], 0.0
     for iteration in range(1, _LAZY_ITERATIONS + 1):
-        sums += weight_of(iteration, average.last_gamma, average.scheduled) * own_reach(tree, solver.current_strategy())
+        sums += weight_of(iteration, *average.weights()) * own_reach(tree, solver.current_strategy())
         solver.iteration()
         totals = np.add.reduceat(sums, first)[tree.infoset_of_slot]
         expected = np.where(totals > 0.0, sums / np.where(totals > 0.0, totals, 1.0), tree.uniform_strategy())

@@ -51,7 +51,7 @@ def check_estimator(
         games: Games to check on: outcomes are enumerated where they are few; the smallest and the largest game are
             sampled. Default: four tiny games, and Kuhn and Leduc poker for the z-tests.
         samples: Number of gradients to sample per player and game. Default: as many as take two seconds per game.
-        seed: Seed of strategies, sampling weights and draws.
+        seed: Seed for strategies, sampling weights and draws.
         exact: Whether to enumerate all random outcomes (in plain Python).
 
     Raises:
@@ -68,7 +68,7 @@ def check_estimator(
     estimate_with(config.estimator)  # raises without a kernel
     if GRADIENTS not in config.estimator.provides:
         raise ConfigError(
-            f"{config.estimator!r} estimates regrets up to a factor per infoset, but only gradients can be checked."
+            f"{config.estimator!r} estimates regrets up to a factor per infoset: only gradients can be checked."
         )
     new_state(seed)  # validates the seed
     if samples is not None:
@@ -115,7 +115,7 @@ def _exact_mean(config: SolverConfig, tree: GameTree, player: int, seed: int) ->
                     return CheckLine("exact mean", compared, f"left to sampling: more than {_MAX_OUTCOMES:,} outcomes")
         except (IndexError, ZeroDivisionError, OverflowError) as error:
             what = f"runs into {type(error).__name__} as plain Python: {shortened(error)}"
-            raise subject.error(what, "indices into the scratch and the tree, and divisions") from None
+            raise subject.error(what, "the indices into `scratch` and `tree`, and the divisions") from None
         most = max(most, count)
         assert abs(mass - 1.0) < 1e-9, "the probabilities of all outcomes sum to 1"
         expected = exact_gradient(tree, sampler.strategy, player)

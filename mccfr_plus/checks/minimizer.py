@@ -34,15 +34,15 @@ _MIDDLE = 1  # the infoset that is updated
 
 
 def check_minimizer(minimizer: Minimizer | str, *, seed: int = 0) -> Report:
-    """Checks that a minimizer keeps its contract and minimizes regret.
+    """Checks that a minimizer honors its contract and minimizes regret.
 
     Args:
         minimizer: A minimizer or its short name.
-        seed: Seed of the values.
+        seed: Seed for the values.
 
     Regret at one infoset must stay below the minimizer's ``regret_bound(rounds, num_actions, width)``, where width is
-    the range of the values, or below the known bound of a built-in rule. Without either, the limit is 8 times the
-    larger of the regret and regret matching's bound after 1,000 of 16,000 rounds.
+    the range of the values, or below the known bound of a built-in rule. If neither exists, the limit after 16,000
+    rounds is 8 times the larger of the regret and regret matching's bound after 1,000 rounds.
 
     Raises:
         CheckError: At the first error found.

@@ -17,18 +17,10 @@ from mccfr_plus.games import CHANCE, MOVER, TERMINAL, PyspielGame, RulesGame, co
 from mccfr_plus.games.rules import NOW
 from mccfr_plus.games.symmetries import Symmetries
 from mccfr_plus.parameters import check_whole
+from mccfr_plus.trees import loading
 from mccfr_plus.trees.by_rules import rules_tree
 from mccfr_plus.trees.by_rules.frames import places_of
 from mccfr_plus.trees.game_tree import Budget, GameTree, build_tree
-from mccfr_plus.trees.loading import (
-    WrongAnswerError,
-    game_error,
-    load_game,
-    quiet_openspiel,
-    read_node,
-    record,
-    require_end,
-)
 from mccfr_plus.trees.order import representative_states
 
 _MARGIN = 1 << 14
@@ -51,7 +43,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
         game: The game or its game string; choose small parameters.
         plays: Number of random plays.
         max_nodes: The whole tree and all states are compared if the game has at most this number of histories.
-        seed: Seed of the plays.
+        seed: Seed for the plays.
 
     Raises:
         CheckError: At the first error. If rules and pyspiel differ, the message contains the history.
@@ -64,7 +56,7 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     """
     check_whole("plays", plays, 0)
     check_whole("max_nodes", max_nodes)
-    game = load_game(game)
+    game = loading.load_game(game)
     rules_game = compiled_rules(game)
     if rules_game is None:
         return Report(str(game), tuple(_lines_without_rules(game, plays, max_nodes, seed)))
@@ -77,15 +69,15 @@ def _lines_without_rules(game: pyspiel.Game, plays: int, max_nodes: int, seed: i
     for _ in range(plays):
         state, history = game.new_initial_state(), []
         try:
-            while (node := read_node(game, state))[1]:
+            while (node := loading.read_node(game, state))[1]:
                 mover, actions, probabilities = node
                 if mover >= 0 and actions != sorted(actions):
-                    raise WrongAnswerError(f"the legal actions {actions} are not sorted")
+                    raise loading.WrongAnswerError(f"the legal actions {actions} are not sorted")
                 history.append(int(rng.choice(actions, p=probabilities)))
                 state.apply_action(history[-1])
-                require_end(game, len(history))
+                loading.require_end(game, len(history))
         except Exception as error:  # the game's own code raises whatever it likes
-            raise _as_check_error(subject, game_error(game, history, error)) from None
+            raise _as_check_error(subject, loading.game_error(game, history, error)) from None
         moves, payoffs = moves + len(history), np.array(state.returns())
         good = game.min_utility() - 1e-9 <= payoffs.min() and payoffs.max() <= game.max_utility() + 1e-9
         subject.require(good, "a payoff is out of range", "`returns`, min_utility and max_utility", found=payoffs)
@@ -93,14 +85,14 @@ def _lines_without_rules(game: pyspiel.Game, plays: int, max_nodes: int, seed: i
         subject.require(good, "payoffs do not add up to utility_sum", "`returns`", expected=total, found=payoffs)
     yield CheckLine("states", f"{plays:,} plays, {moves:,} moves", "legal actions, chance and payoffs as declared")
     try:
-        tree = build_tree(game, record(game, Budget(game, max_nodes, _MAX_BYTES).check, progress=False))
+        tree = build_tree(game, loading.record(game, Budget(game, max_nodes, _MAX_BYTES).check, progress=False))
     except BudgetError:
         yield CheckLine("tree", f"more than {max_nodes:,} histories", "not checked: choose smaller parameters")
         return
     except GameError as error:
         raise _as_check_error(subject, error) from None
     yield CheckLine("tree", f"{tree.num_nodes:,} histories", "information states determine legal actions")
-    recall = "perfect" if tree.perfect_recall else "imperfect: CFR has no guarantee"
+    recall = "perfect" if tree.perfect_recall else "imperfect: CFR need not converge"
     yield CheckLine("recall", f"{tree.num_infosets:,} information states", recall)
 
 
@@ -118,7 +110,7 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
     yield CheckLine("contract", f"{plays:,} plays, {states - plays:,} moves", kept)
     if is_own:
         try:
-            with quiet_openspiel():
+            with loading.quiet_openspiel():
                 pyspiel.random_sim_test(game, num_sims=_SIMULATIONS, serialize=True, verbose=False)
         except Exception as error:  # pyspiel raises several kinds
             text = shortened(str(error).split("Serialized state")[0].strip(), 160)
@@ -142,7 +134,7 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
     _compare_trees(game, tree)
     yield CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical")
     says_perfect = rules_game.sizes.perfect_recall
-    what = "players have imperfect recall: one information state is reached by different own actions"
+    what = "players have imperfect recall: one information state is reached by different sequences of their own actions"
     look_at = "`look`: it must tell all that the player saw and did before"
     subject.require(tree.perfect_recall or not says_perfect, what, look_at)
     recall = "perfect" if says_perfect else "imperfect, as `layout` says"
@@ -329,7 +321,9 @@ def _compare_trees(game: pyspiel.Game, tree: GameTree) -> None:
     look_at = "texts of fields, which must differ where values do, and overridden methods of the game and its states"
     subject = Subject(game)
     try:
-        other = build_tree(game, record(game, Budget(game, 2 * tree.num_nodes + 1, _MAX_BYTES).check, progress=False))
+        other = build_tree(
+            game, loading.record(game, Budget(game, 2 * tree.num_nodes + 1, _MAX_BYTES).check, progress=False)
+        )
     except GameError as error:
         what = f"the tree from the rules has {tree.num_nodes:,} histories, but pyspiel's: {shortened(error)}"
         raise subject.error(what, look_at) from None

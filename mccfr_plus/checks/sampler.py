@@ -12,7 +12,6 @@ from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.checks.report import Subject
 from mccfr_plus.errors import ConfigError, PolicyError
 from mccfr_plus.estimators import SamplingWeights, traversal
-from mccfr_plus.estimators.traversal import NO_PLAYER, max_visits
 from mccfr_plus.evaluation.play import student_t
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
 from mccfr_plus.kernels import intrinsics
@@ -230,11 +229,7 @@ class GradientSampler:
         # Baselines give unbiased estimates whatever their values are.
         self._first_values = rng.normal(size=(tree.num_players, tree.num_nodes) if has_values else (0, 0))
         # The room for visits at opponents' infosets that a solver has.
-        chance, own = (not self.all_players and x for x in (estimator.visits_all_chance, estimator.visits_all_own))
-        players = [NO_PLAYER] if self.all_players else range(tree.num_players)
-        room = 0  # traversals of public trees list none
-        if PUBLIC not in tree.provides:
-            room = int(max(max_visits(tree.arrays.nodes, player, False, chance, own) for player in players))
+        room = 0 if PUBLIC in tree.provides else tree.num_nodes  # traversals of public trees list none
         seed, per_infoset = rng.integers(0, 2**64, size=1, dtype=np.uint64), estimator.sample_per_infoset
         values = self._first_values.copy()
         self.scratch = new_scratch(
@@ -340,7 +335,7 @@ class GradientSampler:
             same, what = scratch.counts[name] == counts[name], f'writes to `scratch.counts[0]["{name}"]`'
             require(same, what, "assignments to `scratch.counts`: only nodes_touched and num_visits")
         visits, room = int(scratch.counts[0]["num_visits"]), len(scratch.visits)
-        look_at = "`visits_all_chance` and `visits_all_own`, from which the room is computed"
+        look_at = "the calls of `LIST_VISIT`: at most one at a node"
         require(0 <= visits <= room, f"lists {visits} visits, and there is room for {room}", look_at)
         for name, (array, copy) in self._read_only.items():
             same, look_at = array.tobytes() == copy.tobytes(), "assignments to that array: only `scratch` is writable"

@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
         self.formatter_class = argparse.RawDescriptionHelpFormatter
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message}. See {self.prog} --help.")
+        raise UsageError(f"{message}{'' if message.endswith('?') else '.'} See {self.prog} --help.")
 
     def parse(self, arguments: list[str]) -> argparse.Namespace:
         """Returns the parsed arguments; flags and others may come in any order."""
@@ -89,7 +89,7 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             self.error(f"unexpected argument {word!r}")
         near = get_close_matches(word.strip("-"), re.findall(r"--([\w-]+)", self.format_usage()), n=1)
-        self.error(f"unknown flag {word}" + (f", did you mean --{near[0]}" if near else ""))
+        self.error(f"unknown flag {word}" + (f": did you mean --{near[0]}?" if near else ""))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -231,7 +231,7 @@ def text(argument: str) -> str:
 
 
 def whole(lowest: int = 1, highest: int = 2**63 - 1) -> Callable[[str], int]:
-    """Returns the type of whole numbers within limits; ``1e6`` and ``1_000_000`` are read as such."""
+    """Returns the type of integers within limits; ``1e6`` and ``1_000_000`` are read as such."""
 
     def read(argument: str) -> int:
         number: float = lowest
@@ -240,7 +240,7 @@ def whole(lowest: int = 1, highest: int = 2**63 - 1) -> Callable[[str], int]:
             if number == int(number) and lowest <= number <= highest:
                 return int(number)
         at_most = f" and at most {highest:,}" if number > highest else ""
-        raise argparse.ArgumentTypeError(f"{argument!r} must be a whole number, at least {lowest}{at_most}")
+        raise argparse.ArgumentTypeError(f"{argument!r} must be an integer, at least {lowest}{at_most}")
 
     return read
 
@@ -312,12 +312,6 @@ def read_policy(path: str | os.PathLike, game: pyspiel.Game | None, tree: GameTr
         raise PolicyFileError(str(error)) from None
 
 
-def read_without_tree(source: str, game: pyspiel.Game) -> Any:
-    """Returns the policy of a source; None if that needs the tree. A bad file is an error before a game is compiled."""
-    require_policy(source)
-    return None if source != UNIFORM and needs_tree(source) else read_policy(source, game)
-
-
 def policies_and_tree(
     game: pyspiel.Game, sources: list[str], memory: str | int | None = None, *, only_if_needed: bool = False
 ) -> tuple[list[Any], GameTree | None]:
@@ -325,7 +319,10 @@ def policies_and_tree(
 
     It is the public tree if a file holds a policy of one.
     """
-    found = [read_without_tree(source, game) for source in sources]
+    for source in sources:
+        require_policy(source)
+    # Other policies are read first, so that a bad file is an error before a game is compiled.
+    found = [None if source != UNIFORM and needs_tree(source) else read_policy(source, game) for source in sources]
     tree: Any = next((policy.tree for policy in found if isinstance(policy, TreePolicy)), None)
     is_needed = any(policy is None for policy in found)
     if is_needed or (tree is None and not only_if_needed):

@@ -20,7 +20,7 @@ SUMMARY = "Compare algorithms over several seeds and plot their convergence."
 
 NOTES = """
 algorithms
-  external, outcome(epsilon=0.3), ...     an estimator with the minimizer rm and its average
+  external, outcome(epsilon=0.3), ...     an estimator with the minimizer rm and rm's default average
   external(minimizer=rm+, averaging=linear, batch=8)
                                           also: alternating, baseline, symmetry, threads
   cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, named as in their papers
@@ -30,8 +30,8 @@ algorithms
   openspiel_python:cfr ...                OpenSpiel's Python solvers: cfr, cfr+, lcfr, dcfr, external, outcome
 
 To resume an interrupted comparison, repeat the command. OpenSpiel's solvers do not count histories, so the count shown
-is that of our corresponding solver after the same number of iterations. The columns low and high contain the 5 % and
-95 % quantiles over the seeds, or the minimum and the maximum if there are at most three seeds.
+is that of our corresponding solver after the same number of iterations. The columns low and high contain the 5% and
+95% quantiles over the seeds, or the minimum and the maximum if there are at most three seeds.
 """
 
 
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         command.print_json({"out": arguments.out, "rows": rows, "failed": failed, "pictures": files})
     if failed:
-        raise RecordError(f"{len(failed)} runs failed, such as {failed[0]}")
+        raise RecordError(f"{len(failed)} runs failed, for example {failed[0]}")
 
 
 def _write_pictures(result: Result, path: Path, arguments: argparse.Namespace) -> list[str]:

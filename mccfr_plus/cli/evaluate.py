@@ -19,7 +19,7 @@ from mccfr_plus.trees.size_estimate import as_text
 
 SUMMARY = "Compute a saved policy's values, best-response values and exploitability, exactly or within bounds."
 
-_HEADING = ["", "kind", "value", "95 % from", "to", "samples"]
+_HEADING = ["", "kind", "value", "95% from", "to", "samples"]
 _SECONDS = 20.0  # of estimates
 _AGAINST_SHARE = 0.4  # of these seconds
 _MAX_SECONDS = 3600.0  # of an exact evaluation by rules
@@ -46,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("policy", metavar="POLICY", help=command.POLICY_HELP)
     add("--estimate", action="store_true", help="Estimate by playing games, even if the tree fits into memory.")
-    meaning = f"Time limit of estimates (default: {_SECONDS:g}) and, if given, of an exact evaluation by rules."
+    meaning = f"Time limit for estimates (default: {_SECONDS:g}) and, if given, for an exact evaluation by rules."
     add("--seconds", type=command.positive, help=meaning)
-    add("--against", metavar="OTHER", help="Also play against this policy, a file or the word uniform.")
+    add("--against", metavar="OTHER", help="Also play against this policy, given as a file or as the word uniform.")
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     command.add_seed(parser, "Seed of the estimates.")
     command.add_json(parser)

@@ -23,16 +23,16 @@ from mccfr_plus.trees.loading import load_game
 SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's format."
 
 NOTES = """
-The formats csv, json and parquet write POLICY, with one row per information state and action and these columns:
+The formats csv, json and parquet write POLICY with one row per information state and action, and with these columns:
   player              the player, counted from 0
   information_state   the text, or a key in hexadecimal digits if the game was solved with --tree=rules or lazy
-  action              OpenSpiel's number of the action
-  action_name         OpenSpiel's name of the action, or its number if the name depends on the state
+  action              OpenSpiel's number for the action
+  action_name         OpenSpiel's name for the action, or its number if the name depends on the state
   probability         the policy's probability of the action
-  reach               probability of the information state if all players follow the policy; only with a compiled tree
+  reach               probability of reaching the information state if all players follow it; only with a compiled tree
 
 A JSON file is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg
-writes the game with all its histories, without a POLICY; payoffs and chance probabilities are written as fractions.
+writes the game with all its histories and takes no POLICY; payoffs and chance probabilities are written as fractions.
 """
 
 
@@ -74,10 +74,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _columns(name: str, source: str) -> dict[str, list]:
     """Returns the policy's columns as Python's own numbers and texts."""
-    policy = command.read_without_tree(source, load_game(name))
+    (policy,), tree = command.policies_and_tree(load_game(name), [source], only_if_needed=True)
     if not isinstance(policy, JointTablePolicy):
-        tree = compile_game(name)
-        policy = TreePolicy(tree, strategy_of(tree, policy or command.read_policy(source, tree.game, tree)))
+        tree = tree or compile_game(name)
+        policy = TreePolicy(tree, strategy_of(tree, policy))
     columns = policy.to_table().columns()
     return {name: col.tolist() if isinstance(col, np.ndarray) else col for name, col in columns.items()}
 

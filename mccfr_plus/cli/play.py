@@ -9,6 +9,7 @@ import secrets
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import pyspiel
 
 from mccfr_plus.cli import command
 from mccfr_plus.cli.command import UsageError
-from mccfr_plus.cli.play_session import PlaySession
+from mccfr_plus.cli.play_session import PlaySession, Scene
 from mccfr_plus.errors import ConfigError
 from mccfr_plus.search.blueprint import AFTER_CHANCE
 from mccfr_plus.search.policy import SearchPolicy
@@ -33,7 +34,7 @@ _LOCALHOST = "127.0.0.1"
 _SECONDS = 5.0
 _QUIT = ("q", "quit", "exit")
 NOTES = """
-You see only what the player in your seat may see: the text of the information state and, in some games, its cards, dice
+You see only what the player in your seat may see: the text of the information state and, in some games, the cards, dice
 and board. At the end of a game, all actions are shown. In the terminal, type
   an action     by its number or its name
   ?             to see the policy's probabilities at your information state
@@ -51,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = f"Time for solving the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
     meaning = (
-        "Seconds per move in which the policy solves the current subgame again, by maxmargin. The policy's game may "
-        "then have fewer actions than GAME. Default: no search."
+        "Seconds per move for re-solving the current subgame with maxmargin. The policy's game may then have "
+        "fewer actions than GAME. Default: no search."
     )
     add("--search", metavar="SECONDS", type=command.positive, help=meaning)
     meaning = "Number of actions before search begins. By default, it begins after the first public chance outcome."
@@ -108,14 +109,12 @@ def _play(session: PlaySession, games: int | None) -> None:
         while True:
             print(f"\n--- game {session.number}: you are player {session.seat} of {session.game.num_players()} ---")
             while session.payoff is None:
-                scene = session.scene
                 print()
-                _print_items(scene.items)
-                print(scene.text)
+                _print_scene(session.scene)
                 _ask(session)
             print()
-            _print_items([*session.scene.items, *session.hands()])
-            print(f"{session.scene.text}\n\nAll actions: {'; '.join(session.story)}")
+            _print_scene(session.scene, session.hands())
+            print(f"\nAll actions: {'; '.join(session.story)}")
             print(f"You get {session.payoff:+g}. Score: {session.total}.")
             if session.ended == games:
                 return
@@ -124,9 +123,11 @@ def _play(session: PlaySession, games: int | None) -> None:
         print(f"\nScore: {session.total}.")
 
 
-def _print_items(items: list[tuple[str, list[str]]]) -> None:
-    for label, shown in items:
+def _print_scene(scene: Scene, hands: Sequence[tuple[str, list[str]]] = ()) -> None:
+    for label, shown in (*scene.items, *hands):
         print(f"  {label}: {' '.join(shown)}")
+    if not scene.items:
+        print(scene.text)
 
 
 def _ask(session: PlaySession) -> None:

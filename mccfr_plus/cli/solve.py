@@ -34,14 +34,14 @@ from mccfr_plus.user_modules import imported_modules
 SUMMARY = "Compute an approximate equilibrium of a game."
 
 NOTES = """
-A tabular solver combines an estimator, which decides which histories a traversal visits, a minimizer, which computes
-the next strategy from regrets, and an average; see docs/background. Write parameters in parentheses, for
-example --estimator="outcome(epsilon=0.3)".
+A tabular solver combines an estimator, which decides which histories a traversal visits; a minimizer, which computes
+the next strategy from the regrets; and an average. See docs/background. Write parameters in parentheses, for example
+--estimator="outcome(epsilon=0.3)".
 
 The run ends when it reaches the first of its limits; without a limit, it ends after ten seconds. If Ctrl-C or SIGTERM
 ends it early, the result so far is still printed and written. With --resume, the same command continues the run of the
-checkpoint, and the result is bitwise identical to that of an uninterrupted run. Limits apply to the whole run; the
-components and the seed come from the checkpoint.
+checkpoint, and the result is bitwise identical to that of an uninterrupted run with as many iterations. Limits apply
+to the whole run; the components and the seed come from the checkpoint.
 """
 
 # The arguments of `SolverConfig.from_specs` among the flags.
@@ -90,13 +90,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "which chooses by the size of the game."
     )
     add("--tree", choices=TREES, help=meaning)
-    meaning = "Merge information states that are equivalent under board symmetry."
+    meaning = (
+        "Merge information states that are equivalent under a symmetry of the game, such as a rotation of the board."
+    )
     add("--symmetry", action="store_true", default=None, help=meaning)
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
     meaning = (
         "Sample on the Ray cluster at this address: ray, ray://HOST:PORT or HOST:PORT. With local, this process "
-        "samples, with the same results."
+        "does the sampling, with the same results."
     )
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of sampling processes on the cluster. Default: {_WORKERS}."
@@ -108,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--resume", action="store_true", help="Continue the run in the file given by --checkpoint.")
     meaning = "Append iterations, nodes_touched, seconds and exploitability of each evaluation to this file, as JSON."
     add("--log", help=meaning)
-    meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log; without it, none are made."
+    meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log; no evaluations without it."
     add("--eval_every", type=command.duration, help=meaning)
     command.add_json(parser)
     command.add_quiet(parser)
@@ -191,7 +193,7 @@ def _tabular_solver(
 
 def _components(solver: Solver, names: dict[str, str]) -> str:
     config, averaging = solver.config, solver.averaging
-    gamma = 0.0 if len(averaging.scheduled) else averaging.gamma
+    gamma = 0.0 if len(averaging.weights()[1]) else averaging.gamma
     components = {
         f"{names['estimator']} + {names['minimizer']}": True,
         f"{names['averaging']} average" + (f" (t^{gamma:g})" if gamma else ""): True,
@@ -245,7 +247,7 @@ def _lock_of(arguments: argparse.Namespace) -> CheckpointLock:
     if policy is not None and os.path.realpath(policy) in (own, f"{own}.lock"):
         raise UsageError(f"--policy_out={policy} is the checkpoint or its lock file: choose another name.")
     if arguments.resume and not os.path.exists(path):
-        raise CheckpointError(f"there is no checkpoint {path} to resume: leave out --resume for a new run.")
+        raise CheckpointError(f"there is no checkpoint {path} to resume from: leave out --resume to start a new run.")
     lock = CheckpointLock(path)
     if not arguments.resume and os.path.exists(path):
         lock.release()
@@ -292,13 +294,17 @@ def _run_and_print(
     if arguments.policy_out is not None:
         policy = solver.average_policy()
         policy.save(arguments.policy_out) if tree is None else save_policy(policy, arguments.policy_out)
+    quality = dict.fromkeys(("nash_conv", "exploitability", "exploitability_bound"))
+    quality["values"] = [None] * solver.game.num_players()
+    with contextlib.suppress(MccfrPlusError) if failed else contextlib.nullcontext():  # the error may come again
+        quality |= _quality(solver, arguments, interrupted)
     result = {
         "game": arguments.game,
         **about,
         **{name: getattr(solver, name) for name in ("seed", "iterations", "nodes_touched")},
         "seconds": seconds,
         "iterations_per_second": solver.iterations / seconds if seconds else None,
-        **_quality(solver, arguments, interrupted, failed),
+        **quality,
         "tree": tree and tree.kind,
         "information_sets": tree and tree.num_infosets,
         "nodes": tree and tree.num_nodes,
@@ -362,16 +368,8 @@ def _shows_progress(arguments: argparse.Namespace) -> bool:
     return not arguments.quiet and sys.stderr.isatty()
 
 
-def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool, failed: bool) -> dict[str, Any]:
-    """Returns values, NashConv, exploitability and its bound of the average policy; None where unknown."""
-    found: dict[str, Any] = dict.fromkeys(("nash_conv", "exploitability", "exploitability_bound"))
-    found["values"] = [None] * solver.game.num_players()
-    with contextlib.suppress(MccfrPlusError) if failed else contextlib.nullcontext():  # the error may come again
-        found |= _known_quality(solver, arguments, interrupted)
-    return found
-
-
-def _known_quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> dict[str, Any]:
+def _quality(solver: Any, arguments: argparse.Namespace, interrupted: bool) -> dict[str, Any]:
+    """Returns values, NashConv and exploitability of the average policy, or a bound of its exploitability, or None."""
     tree = solver.tree
     evaluation = None
     if tree is None:

@@ -26,9 +26,9 @@ NOTES = """
                      additional memory of external sampling with regret matching
 
 With --estimate, the game is not compiled, so it may have any size. The command then estimates the number of histories
-of each kind, the memory of a compiled tree and of a solver, and the number of histories that one iteration of each
-estimator visits under the uniform strategy. It also counts the information sets in a sample and recommends how to solve
-the game.
+of each kind, the memory needed by a compiled tree and by a solver, and the number of histories that one iteration of
+each estimator visits under the uniform strategy. It also counts the information sets in a sample and recommends how to
+solve the game.
 """
 
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "Number of histories that --estimate visits. Default: 100000."
     add("--sample_size", type=command.whole(1, 10**9), help=meaning)
     add("--seconds", type=command.positive, help="Time limit of --estimate.")
-    meaning = "With --estimate, also show the number of histories if symmetric ones are counted once."
+    meaning = "With --estimate, also show the number of histories with symmetric ones counted only once."
     add("--symmetry", action="store_true", default=None, help=meaning)
     command.add_seed(parser, "Seed of --estimate.")
     command.add_json(parser)
@@ -102,7 +102,7 @@ def _estimate(arguments: argparse.Namespace, options: dict[str, Any]) -> None:
 def _num_symmetries(name: str) -> int:
     rules = compiled_rules(load_game(name))
     if rules is None or not rules.sizes.symmetries:
-        raise UsageError(f"--symmetry: {name} has no compiled rules that define symmetries; leave it out.")
+        raise UsageError(f"--symmetry: {name} has no compiled rules that define symmetries, so leave the flag out.")
     return len(rules.sizes.symmetries)
 
 

@@ -9,7 +9,7 @@ from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
 
-SUMMARY = "Compile the common kernels in advance, so that later commands start immediately."
+SUMMARY = "Compile the common kernels in advance, so that later commands need not compile them."
 
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
 _SOLVERS.append(("full", "pdcfr+"))  # the default on small games
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    begin, tree = time.perf_counter(), compile_game("kuhn_poker")  # kernels are the same for all games
+    begin, tree = time.perf_counter(), compile_game("leduc_poker")  # kernels are the same for all games
     for estimator, minimizer in _SOLVERS:
         Solver(tree, estimator, minimizer, seed=1).run(1).evaluate()
     infoset_values(tree, tree.uniform_strategy())

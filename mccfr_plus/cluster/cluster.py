@@ -1,7 +1,6 @@
 """A connection to a Ray cluster that is found or started here. Ray schedules, sends data and retries."""
 
 import contextlib
-import hashlib
 import importlib
 import logging
 import os
@@ -10,10 +9,10 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Self
 
 from mccfr_plus.errors import ClusterError, ConfigError
+from mccfr_plus.kernels.compile import package_digest
 from mccfr_plus.solver.saved_state import package_version
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.user_modules import import_user_module
@@ -144,7 +143,7 @@ class Cluster(contextlib.AbstractContextManager):
             for name, version in here.items():
                 if there[name] != version:
                     raise ClusterError(
-                        f"node {node} has {name} {there[name]}, but this program has {version}: results would differ. "
+                        f"node {node} has {name} {there[name]}, but this program has {version}: results might differ. "
                         "Install the same version on every machine."
                     )
 
@@ -188,17 +187,14 @@ def _check_listens(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except OSError as error:
         raise ClusterError(
-            f"there is no cluster at {address}: {error.strerror or error}. Check the host and the port, and that "
-            "`ray start --head` was run there."
+            f"there is no cluster at {address}: {error.strerror or error}. Check the host and the port, "
+            "and make sure that `ray start --head` was run there."
         ) from None
 
 
 def versions() -> dict[str, str]:
     """Returns the versions of packages that results depend on; two working copies of this one may share a version."""
-    root, digest = Path(__file__).parent.parent, hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.read_bytes())
-    own = f"{package_version()} (sources {digest.hexdigest()[:12]})"
+    own = f"{package_version()} (sources {package_digest()[:12]})"
     return {"mccfr_plus": own} | {name: package_version(name) for name in _PACKAGES}
 
 

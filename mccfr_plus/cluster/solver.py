@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mccfr_plus.averages.average import PowerAverage, add_listed
+from mccfr_plus.averages.average import PowerAverage, add_visits
 from mccfr_plus.cluster.batch import LISTS, BatchWorker, SamplingPlan, SparseSums, TraversalBatch, add_sums, stream_of
 from mccfr_plus.cluster.cluster import LOCAL, RAY, Cluster
 from mccfr_plus.errors import CheckpointError, ConfigError
@@ -36,19 +36,6 @@ def _compile(arrays: TreeArrays, plan: SamplingPlan) -> None:
     BatchWorker(arrays, plan)
 
 
-class _Actor:
-    """A worker on a cluster. It gets the tree with each batch, from shared memory: Ray may have restarted it."""
-
-    _worker: BatchWorker | None = None
-
-    def prepare(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
-        self._worker = self._worker or BatchWorker(arrays, plan)
-
-    def sample(self, arrays: TreeArrays, plan: SamplingPlan, *arguments: Any) -> Any:
-        self._worker = self._worker or BatchWorker(arrays, plan)
-        return self._worker.sample(*arguments)
-
-
 class WorkerPool:
     """Samples batches in actors on a cluster or in this process; see `DistributedSolver` for the arguments."""
 
@@ -60,7 +47,7 @@ class WorkerPool:
         self._has_own_cluster = not self._is_local and not isinstance(cluster, Cluster)
         self._cluster: Any = Cluster(cluster) if self._has_own_cluster else cluster  # type: ignore[arg-type]
         self.workers: list[Any] = []  # empty before `start`; Ray restarts lost ones and repeats their tasks
-        self._constants: Any = ()  # the tree, in the cluster's shared memory, and the plan
+        self._arrays: Any = None  # of the tree, in the cluster's shared memory
 
     def start(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
         """Starts the workers, and returns when all have compiled or loaded their kernels."""
@@ -79,16 +66,16 @@ class WorkerPool:
     def _start_actors(self, arrays: TreeArrays, plan: SamplingPlan) -> None:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        ray, actor = self._cluster.ray, self._cluster.ray.remote(_Actor)
-        self._constants = ray.put(arrays), plan
+        ray, actor = self._cluster.ray, self._cluster.ray.remote(BatchWorker)
+        self._arrays = ray.put(arrays)
         # Once per machine, rather than in all workers at the same time.
-        self._cluster.on_every_node("Its kernels could not be compiled.", _compile, *self._constants)
+        self._cluster.on_every_node("Its kernels could not be compiled.", _compile, self._arrays, plan)
         cpus = {node["NodeID"]: node["Resources"]["CPU"] for node in self._cluster.nodes()}
         for node in places(cpus, self._num_workers or int(sum(cpus.values()))):
             there = NodeAffinitySchedulingStrategy(node_id=node, soft=True)
             options = actor.options(max_restarts=-1, max_task_retries=-1, scheduling_strategy=there)
-            self.workers.append(options.remote())
-        ray.get([worker.prepare.remote(*self._constants) for worker in self.workers])
+            self.workers.append(options.remote(self._arrays, plan))
+        ray.get([worker.__ray_ready__.remote() for worker in self.workers])
 
     def sample(
         self, shared: tuple[np.ndarray, np.ndarray], batches: Sequence[TraversalBatch]
@@ -99,8 +86,8 @@ class WorkerPool:
             return
         ray = self._cluster.ray
         with self._cluster.worker_errors():
-            arguments, workers = (*self._constants, ray.put(shared)), itertools.cycle(self.workers)
-            waiting = [worker.sample.remote(*arguments, batch) for worker, batch in zip(workers, batches, strict=False)]
+            place, workers = ray.put(shared), itertools.cycle(self.workers)
+            waiting = [worker.sample.remote(place, batch) for worker, batch in zip(workers, batches, strict=False)]
             while waiting:
                 yield ray.get(waiting.pop(0))
 
@@ -108,7 +95,7 @@ class WorkerPool:
         if not self._is_local:
             for worker in self.workers:
                 self._cluster.ray.kill(worker)
-        self.workers, self._constants = [], ()
+        self.workers, self._arrays = [], None
         if self._has_own_cluster:
             self._cluster.close()
 
@@ -189,9 +176,9 @@ class DistributedEngine(Engine):
                 visits.append(sums.visits)
         # Until here only scratch memory was written, which a repeated round resets.
         with deferred_signals():
-            weight = weight_of(iteration, config.averaging.last_gamma, config.averaging.scheduled) / config.batch
+            weight = weight_of(iteration, *config.averaging.weights()) / config.batch
             for listed in visits:
-                add_listed(self.strategy, self.average, listed, len(listed), weight)
+                add_visits(self.strategy, self.average, listed, len(listed), weight)
             # For averages with traversals of their own: a stream that no batch has.
             scratch.rng[:] = stream_of(seed, iteration, players[0], self._num_batches)
             state, settings = State(self.strategy, self.tables, self.average), self._settings(self.parameters[0])
@@ -213,8 +200,8 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
     """A `Solver` whose gradients are sampled by workers on a Ray cluster.
 
     In every round, workers get the current strategy, make a fixed number of batches of traversals, each with its own
-    random stream, and return sparse sums. The driver adds the sums in the order of batches and updates. So a gradient
-    is the mean of many estimates, without bias (Farina, Kroer, Sandholm 2020, section 5.2). Results depend on `seed`,
+    random stream, and return sparse sums. The driver adds the sums in the order of batches and updates. A gradient is
+    the mean of many estimates, without bias (Farina, Kroer, Sandholm 2020, section 5.2). Results depend on `seed`,
     `num_batches` and `traversals`, but not on the number or the speed of workers, or on a worker's crash.
 
     Otherwise it is used like a `Solver`. Close it after use, or use it in a ``with`` block.

@@ -33,7 +33,7 @@ class _CppPolicies(DropInSolver):
     """A drop-in whose policies are C++ ones, as pyspiel's functions and bots expect them: uniform where unknown."""
 
     def average_policy(self) -> pyspiel.PartialTabularPolicy:  # type: ignore[override]
-        """Returns a copy of the average policy, which converges to an equilibrium."""
+        """Returns a copy of the average policy, which approximates an equilibrium."""
         return pyspiel.PartialTabularPolicy(self.tabular_average_policy().policy_table())
 
     def current_policy(self) -> pyspiel.PartialTabularPolicy:  # type: ignore[override]
@@ -54,7 +54,7 @@ class ExternalSamplingMCCFRSolver(_CppPolicies, ExternalSamplingSolver):
 
     Args:
         game: A `pyspiel.Game` of any size; a large game is expanded where traversals go.
-        seed: An integer for a repeatable run (negative ones modulo 2^32, as in C++), a numpy generator, or None for
+        seed: An integer for a repeatable run (negative ones modulo 2^32, as in C++), a NumPy generator, or None for
             entropy. The default is a fixed seed, as in C++.
         avg_type: ``pyspiel.MCCFRAverageType.SIMPLE`` or ``FULL``.
 
@@ -80,7 +80,7 @@ class OutcomeSamplingMCCFRSolver(_CppPolicies, OutcomeSamplingSolver):
         game: A `pyspiel.Game` of any size; a large game is expanded where traversals go.
         epsilon: Share of uniform exploration at the player's nodes, in (0, 1].
         seed: An integer for a repeatable run (all negative ones, such as the default, are the same fixed seed,
-            as in C++), a numpy generator, or None for entropy.
+            as in C++), a NumPy generator, or None for entropy.
 
     Raises:
         GameError: If the game cannot be solved.

@@ -24,7 +24,7 @@ class Snapshot(dict):
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise TypeError(
-            "this is a copy of the solver's table, and changing it would have no effect: change a copy.deepcopy of the "
+            "this is a copy of the solver's table, so changing it would have no effect: change a copy.deepcopy of the "
             "whole table, and assign that to the solver's attribute."
         )
 

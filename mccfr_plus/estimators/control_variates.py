@@ -189,14 +189,13 @@ def _take_next_own(parameters, sampling_weights, strategy, scratch, player, fram
 
 @dataclass(frozen=True)
 class Baseline(Component):
-    """A running mean of each history's value, as a control variate for any sampling estimator (Schmid et al. 2019).
+    """A running mean of each history's value: a control variate for sampling estimators (Schmid et al. 2019).
 
     Args:
         rate: Weight of the newest value in the mean, in (0, 1]. Small rates average out noise, which only sampled
             values have. Large rates follow the changing strategies faster.
         backup: Which values are averaged: ``"expected"``, the expectation over the children's baselines (Davis et al.
-            2020), or ``"sampled"``, the value that the traversal sampled (Schmid et al. 2019, there with a rate of
-            0.5).
+            2020), or ``"sampled"``, the value that the traversal sampled (Schmid et al. 2019, who use a rate of 0.5).
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "outcome", baseline=mccfr_plus.Baseline(), seed=1)

@@ -106,17 +106,17 @@ def escher_traversal(parameters, exploration, tree, strategy, scratch, player):
 
 @dataclass(frozen=True)
 class Escher(Estimator):
-    """ESCHER: samples one history, with history values in place of importance weights (McAleer et al. 2023, section 4).
+    """ESCHER: samples one history; history values replace importance weights (McAleer et al. 2023, section 4).
 
     The player's actions are drawn from a fixed strategy, so the expected regrets are the counterfactual regrets times a
-    constant that depends on the information set. The tree must be complete, and the minimizer must be a form of regret
-    matching.
+    factor that depends only on the information set. The tree must be complete, and the minimizer must be a form of
+    regret matching.
 
     Args:
         values: ``"exact"`` values are recomputed every `refresh` iterations. With ``"learned"``, each traversal moves
-            the values on its path towards the expected values of their children; leaf values are exact.
+            the values of its histories towards the expected values of their children; leaf values are exact.
         refresh: Number of iterations between two computations of all values. Default: a hundredth of the number of
-            histories, so that a computation takes about as long as the traversals between two of them.
+            histories, so that one computation takes about as long as the traversals between two computations.
         rate: Step size of learned values, in (0, 1].
         sampling: The fixed strategy from which the player's actions are drawn: ``"uniform"``, or ``"balanced"``, the
             exploration-balanced strategy of Farina et al. 2020.
@@ -142,7 +142,7 @@ class Escher(Estimator):
         super().__post_init__()
         if self.refresh is not None and self.values == "learned":
             raise ConfigError(
-                f"refresh={self.refresh!r} with values='learned': learned values are never recomputed, so omit it."
+                f"refresh={self.refresh!r} with values='learned': learned values are never recomputed, so omit refresh."
             )
 
     def parameters(self) -> np.ndarray:

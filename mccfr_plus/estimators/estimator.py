@@ -52,8 +52,8 @@ class Estimator(Component):
 
     1. Call `touch` at each of the player's infosets that the kernel enters, parents first, before adding to its slots.
     2. Write nothing else. All arguments may be read.
-    3. Draw through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
-    4. Expect several calls per gradient (``batch``); the solver takes their mean.
+    3. Draw only through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
+    4. Expect several calls per gradient (``batch``); the solver averages their results.
 
     docs/tutorials/own-components.md has a complete example.
 
@@ -61,12 +61,11 @@ class Estimator(Component):
         short_name: The estimator's name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
         references: Keys of `mccfr_plus.citations`.
-        gives: The features that the estimator provides with any parameters, in terms of `mccfr_plus.trees.needs`. With
-            `OPPONENTS_DRAWN`, its kernel calls `LIST_VISIT` at every opponent infoset that it visits.
-        visits_all_chance: Whether all chance outcomes are visited.
+        gives: The features that the estimator provides for all parameter values, from `mccfr_plus.trees.needs`. With
+            `OPPONENTS_DRAWN`, the kernel calls `LIST_VISIT` at every opponent infoset that it visits.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
-        sample_per_infoset: Whether one action is drawn per opponent infoset and traversal, not per node.
-        update_all_players: Whether one traversal estimates all players' gradients; the kernel is called with player 0.
+        sample_per_infoset: Whether one action is drawn per opponent infoset and traversal rather than per node.
+        update_all_players: Whether one traversal estimates all players' gradients; the kernel then gets player 0.
         needs_leaves: Whether the kernel reads the leaf tables of the tree.
         sampling_weights: Which array the kernel receives as ``sampling_weights``.
 
@@ -78,7 +77,6 @@ class Estimator(Component):
     short_name: ClassVar[str] = "user-defined"
     kernel: ClassVar[Any] = None
     references: ClassVar[tuple[str, ...]] = ()
-    visits_all_chance: ClassVar[bool] = False
     visits_all_own: ClassVar[bool] = True
     gives: ClassVar[frozenset[str]] = frozenset({DRAWS, GRADIENTS, NO_VALUES, FIXED_VALUES})
     sample_per_infoset = False  # without annotations, as subclasses have fields of these names
@@ -89,19 +87,13 @@ class Estimator(Component):
     def kernel_with_baseline(self, expected: bool) -> Callable | None:
         """Returns a kernel that uses the baselines in ``scratch.values``, or None if there is no such kernel.
 
-        Its parameters are `parameters` followed by the baselines' rate. With `expected`, baselines move towards
-        expected values, otherwise towards sampled values.
+        The kernel's parameters are `parameters` followed by the baselines' rate. If `expected` is true, the baselines
+        move towards expected values; otherwise, they move towards sampled values.
         """
         return None
 
-    @property
-    def kernel_if_tied(self) -> Callable | None:
-        """The kernel for games of imperfect recall: `kernel`, unless it needs all infosets in order."""
-        return self.kernel
-
-    @property
-    def kernel_by_rules(self) -> Callable | None:
-        """The kernel for games that are traversed by rules: `kernel`, unless another algorithm is needed."""
+    def kernel_for(self, *, by_rules: bool, tied: bool) -> Callable | None:
+        """Returns the kernel for games that are traversed by rules, or have imperfect recall."""
         return self.kernel
 
     def parameters(self) -> np.ndarray:
@@ -152,9 +144,9 @@ class TraversalSampling(Estimator):
 
 @dataclass(frozen=True)
 class ChanceSampling(TraversalSampling):
-    """Chance sampling: draws one outcome at chance nodes and visits everything else (Lanctot et al. 2009, section 3).
+    """Chance sampling: samples each chance node and visits everything else (Lanctot et al. 2009, section 3).
 
-    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn after each sequence
+    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn for each sequence
     of bets. In Lanctot et al., a block has one sequence of chance outcomes. Both variants are unbiased.
 
     Examples:
@@ -189,7 +181,6 @@ class OpponentSampling(OpponentsSampled):
     short_name: ClassVar[str] = "opponent"
     references: ClassVar[tuple[str, ...]] = (*TraversalSampling.references, "farina2020stochastic")
     bindings: ClassVar[Bindings] = {ALL_CHANCE: True}
-    visits_all_chance: ClassVar[bool] = True
 
 
 @inline_kernel
@@ -205,9 +196,9 @@ class ExternalSampling(OpponentsSampled):
     Args:
         sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,
             as in OpenSpiel.
-        prune_below: Actions of the player with a cumulative regret below this number, in units of payoff, are
-            visited only with probability `prune_probability`, weighted by its inverse. At most 0; needs a minimizer
-            that keeps negative regrets. Default: no pruning.
+        prune_below: The player's actions whose cumulative regret is below this number, in units of payoff, are visited
+            only with probability `prune_probability` and are weighted by its inverse. At most 0; needs a minimizer that
+            keeps negative regrets. Default: no pruning.
         prune_probability: Probability of visiting a pruned action, in (0, 1].
 
     Examples:
@@ -262,7 +253,7 @@ def inclusion_by_average(parameters, average, slot, total):
 
 @dataclass(frozen=True)
 class AverageStrategySampling(OpponentsSampled):
-    """External sampling of a subset of the player's actions, drawn by the average strategy (Gibson et al. 2012).
+    """External sampling of a random subset of the player's actions (Gibson et al. 2012).
 
     Each of the player's actions is visited independently with probability
 
@@ -272,14 +263,14 @@ class AverageStrategySampling(OpponentsSampled):
     With more than two players, a stochastic average needs a second traversal.
 
     The defaults are those of algorithm 1. With the default average, the sums are larger than those in line 9 of the
-    algorithm by a factor of 1 / c(I), where c(I) is the sum of chance's reach over the histories of I. So beta at I
-    corresponds to beta * c(I) in the paper, for example to beta / 6 in Bluff(1, 1). ``averaging="stochastic"`` forms
+    algorithm by a factor of 1 / c(I), where c(I) is the sum of chance's reach over the histories of I. Hence, beta at I
+    corresponds to beta * c(I) in the paper, for example to beta / 6 in Bluff(1, 1). ``averaging="stochastic"`` computes
     the paper's sums.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].
         tau: A number of at least 1. Actions whose average probability is at least 1 / tau are always visited.
-        beta: A number of at least 0. While the sums are below this number, most actions are visited.
+        beta: A number of at least 0. While the sums of the average are below this number, most actions are visited.
         sample_per_infoset: See `ExternalSampling`.
 
     Examples:

@@ -225,12 +225,13 @@ class Full(Estimator):
     """Full traversals: the exact gradient over all chance outcomes and all actions.
 
     With regret matching, this is CFR (Zinkevich et al. 2007); with RM+ and a linear average, CFR+ (Tammelin et al.
-    2015). By default, the gradient is computed by the sequence form's matrix, which is several times as fast as a
-    traversal. For minimizers that provide `DIFFERENCES`, it omits constants of information sets, which do not change
-    regrets.
+    2015). By default, the gradient is computed with the sequence-form matrix, which is several times as fast as a
+    traversal. For minimizers that provide `DIFFERENCES`, it omits terms that are constant within an information set,
+    because these do not change the regrets.
 
     Args:
-        traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's by rounding.
+        traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's only by
+            rounding.
         pruning: Whether to traverse the tree but skip histories that the other players do not reach (Lanctot et al.
             2009, section 5). The result is bitwise identical to that of `traversal`; `nodes_touched` counts the
             histories visited.
@@ -246,28 +247,23 @@ class Full(Estimator):
     references: ClassVar[tuple[str, ...]] = ("zinkevich2007regret",)
     gives: ClassVar[frozenset[str]] = frozenset({GRADIENTS, EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     needs: ClassVar[frozenset[str]] = frozenset({INFOSETS})
-    visits_all_chance: ClassVar[bool] = True
 
     @property
     def kernel(self) -> Callable:  # type: ignore[override]
         """The kernel for these parameters."""
-        if self.needs_leaves:
-            return full_gradient
-        return bind(full_traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
+        return full_gradient if self.needs_leaves else self._visiting_all(full_traversal)
 
-    @property
-    def kernel_if_tied(self) -> Callable:
-        """The kernel for games of imperfect recall: a traversal, which lists the infosets that it enters."""
-        return bind(traversal, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
+    def kernel_for(self, *, by_rules: bool, tied: bool) -> Callable:
+        if tied:  # infosets are listed as they are entered
+            return self._visiting_all(traversal)
+        return bind(full_by_rules, {USE_MATRIX: self.needs_leaves}, partial=True) if by_rules else self.kernel
+
+    def _visiting_all(self, kernel: Callable) -> Callable:
+        return bind(kernel, {ALL_CHANCE: True, ALL_OPPONENTS: True, PRUNE: self.pruning}, partial=True)
 
     @functools.cached_property
     def provides(self) -> frozenset[str]:
         return super().provides | ({PUBLIC} if self.needs_leaves else frozenset())
-
-    @property
-    def kernel_by_rules(self) -> Callable:
-        """The kernel for games that are traversed by rules, for any parameters."""
-        return bind(full_by_rules, {USE_MATRIX: self.needs_leaves}, partial=True)
 
     @property
     def needs_leaves(self) -> bool:  # type: ignore[override]
@@ -277,11 +273,11 @@ class Full(Estimator):
 
 @dataclass(frozen=True)
 class BestResponseOpponent(Estimator):
-    """The exact gradient against the other player's best response; with regret matching, CFR-BR (Johanson et al. 2012).
+    """The exact gradient against the other player's best response, as in CFR-BR (Johanson et al. 2012).
 
     The game must be a two-player zero-sum game. Both players learn, each against best responses. A player's average
-    strategy, and with high probability also each of its late strategies, approaches the least exploitable strategy on
-    the player's information sets.
+    strategy and, with high probability, each of its late strategies approach the least exploitable strategy that the
+    player's information sets allow.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01
@@ -294,4 +290,3 @@ class BestResponseOpponent(Estimator):
     gives: ClassVar[frozenset[str]] = frozenset({EXACT_GRADIENTS, NO_VALUES, FIXED_VALUES})
     needs: ClassVar[frozenset[str]] = frozenset({PERFECT_RECALL, HISTORIES, ZERO_SUM, ALTERNATION})
     needs_leaves: ClassVar[bool] = True
-    visits_all_chance: ClassVar[bool] = True

@@ -76,8 +76,8 @@ class OutcomeSampling(TraversalSampling):
 
     Args:
         epsilon: Share of exploration at the player's nodes, in (0, 1]; 0.6 in the paper.
-        update_all_players: Whether one history updates all players, who all explore (appendix A.1.1), at the end of an
-            iteration. Otherwise, each player has its own history, in which the others play on-policy.
+        update_all_players: Whether one history updates all players at the end of an iteration; all of them then explore
+            (appendix A.1.1). Otherwise, each player has its own history, in which the others play on-policy.
         sampling: The exploration strategy: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
             `GameTree`. Every legal action must have positive probability. Default: uniform.
 
@@ -143,10 +143,11 @@ def _fill(infosets, below, strategy):
 
 @dataclass(frozen=True)
 class BalancedOutcomeSampling(TraversalSampling):
-    """Outcome sampling, exploring by the balanced strategy (Farina, Kroer, Sandholm 2020, section 4.2.1, appendix A).
+    """Outcome sampling with balanced exploration (Farina, Kroer, Sandholm 2020, section 4.2.1, appendix A).
 
-    Each sequence is sampled with probability at least 1 / (number of the player's sequences - 1). So no entry of the
-    gradient is larger than (largest payoff) * (number of sequences - 1).
+    With epsilon = 1, each sequence is sampled with probability at least 1 / (number of the player's sequences - 1).
+    Hence, no entry of the estimated gradient is larger in absolute value than (largest absolute payoff) * (number of
+    sequences - 1).
 
     Args:
         epsilon: Share of the exploration strategy in the sampling strategy, in (0, 1]; 1 in the paper.

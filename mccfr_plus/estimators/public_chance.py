@@ -35,18 +35,12 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
             weight /= tree.chance[at(outcome)]["probability"]
             node = tree.outcome_node[at(outcome)]
         elif kind == player:
-            for infoset in range(first, first + record["num_hands"]):
-                touch(
-                    tree,
-                    scratch,
-                    player,
-                    infosets[at(infoset)]["first_slot"],
-                    count,
-                    infosets[at(infoset)]["parent_slot"],
-                )
+            for number in range(first, first + record["num_hands"]):
+                infoset = infosets[at(number)]
+                touch(tree, scratch, player, infoset["first_slot"], count, infoset["parent_slot"])
         elif kind >= 0:
-            for infoset in range(first, first + record["num_hands"]):
-                slot, above = infosets[at(infoset)]["first_slot"], reach[at(infosets[at(infoset)]["parent_slot"])]
+            for number in range(first, first + record["num_hands"]):
+                slot, above = infosets[at(number)]["first_slot"], reach[at(infosets[at(number)]["parent_slot"])]
                 for index in range(count):
                     reach[at(slot + index)] = above * strategy[at(slot + index)]
         else:  # it leaves the outcome that was drawn
@@ -59,7 +53,7 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
 class PublicChanceSampling(Estimator):
     """Public chance sampling: draws public outcomes and visits all hands and actions (Johanson et al. 2012, section 3).
 
-    It needs a public tree. If chance only deals hands, it equals `Full`.
+    It needs a public tree. If chance deals only hands, this estimator equals `Full`.
 
     Examples:
         >>> solver = mccfr_plus.Solver("leduc_poker", mccfr_plus.PublicChanceSampling(), seed=1)

@@ -24,7 +24,7 @@ list opponents' infosets for averages that need it.
 import numpy as np
 
 from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.kernels.compile import allocating_kernel, expression_kernel, inline_kernel
+from mccfr_plus.kernels.compile import expression_kernel, inline_kernel
 from mccfr_plus.kernels.intrinsics import next_double, unlikely
 from mccfr_plus.kernels.slots import Constant, optional_slot
 from mccfr_plus.trees.by_rules.rows import MOVED, outcomes_of
@@ -172,27 +172,6 @@ def list_drawn_action(scratch, position, first, count, index, weight):
     """Lists the action drawn, which is to be counted in the average; see `list_infoset`."""
     note_visit(scratch, position, first + index, DRAWN_ACTION, weight)
     return position + 1
-
-
-NO_PLAYER = -9  # a player without nodes: all players are opponents
-
-
-@allocating_kernel
-def max_visits(nodes, player, own, all_chance, all_own):
-    """Returns the largest number of visits that a traversal for the player can list.
-
-    `own` says whether the player's own infosets are listed, or those of the others; `all_chance` and `all_own` whether
-    all chance outcomes and own actions are visited, or one.
-    """
-    bound = np.zeros(len(nodes), np.int64)
-    for node in range(len(nodes) - 1, -1, -1):
-        kind, first, count = nodes[node]["kind"], nodes[node]["first_child"], nodes[node]["num_children"]
-        all_children = (kind == CHANCE and all_chance) or (kind == player and all_own)
-        best = 0
-        for child in range(first, first + count):
-            best = best + bound[child] if all_children else max(best, bound[child])
-        bound[node] = best + (1 if kind >= 0 and (kind == player) == own else 0)
-    return bound[0]
 
 
 ALL_CHANCE = Constant("ALL_CHANCE", False, "Whether all chance outcomes are visited, or one is drawn.")

@@ -77,7 +77,7 @@ def evaluate_by_rules(
     Raises:
         ConfigError: If the game has no compiled rules or no symmetries, or the memory limit is too small to begin.
         PolicyError: If the policy is for another game, lacks infosets or distributions, or is not symmetric.
-        BudgetError: If the infosets do not fit into the memory.
+        BudgetError: If the infosets do not fit in memory.
 
     Examples:
         >>> import mccfr_plus
@@ -105,7 +105,7 @@ def evaluate_by_rules(
     slot_bytes += _NUMBER * (count + _NUMBERS)
     plan = plan_memory(memory, node_cost=0, infoset_cost=infoset_bytes, slot_cost=slot_bytes)
     tree = ImplicitTree(loaded, rules, plan, count, symmetry)
-    strategy = tree.attach(None, check_depth=False, single_trajectory=False)
+    strategy = tree.attach(check_depth=False, single_trajectory=False)
     evaluator = RulesEvaluator(tree, count, progress)
     if isinstance(policy, KeyedPolicy) and not with_histories:
         tree.set_prior(policy.table)
@@ -226,7 +226,7 @@ class RulesEvaluator:
             self._traverse("listing leaves", [thread._replace(leaves=leaves)], np.zeros(0), options)
             tree.set_payoff_matrix(matrix, self.num_histories)
             return
-        logger.warning("%s. Every iteration traverses all histories, which takes longer.", why)
+        logger.warning("%s. Every iteration traverses all histories, which takes longer than using this matrix.", why)
 
     def tabulate(self, policy: JointPolicy, strategy: np.ndarray, uniform_elsewhere: bool) -> None:
         """Numbers all infosets of a new tree, and writes a policy to its `strategy`, ``[slot_capacity]``."""

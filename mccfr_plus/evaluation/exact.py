@@ -32,10 +32,10 @@ class Evaluation(NamedTuple):
     Attributes:
         values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
-            of imperfect recall, the payoff of OpenSpiel's best response, which plays one action per information set,
-            chosen from the last sets to the first. The best strategy of this kind may earn more, but is NP-hard to
-            find.
-        perfect_recall_values: ``[num_players]`` float64, the best-response payoff of a player who remembers everything
+            of imperfect recall, the payoff of OpenSpiel's best response, which plays one action per information set;
+            the actions are chosen in order, from the last sets to the first. The best strategy of this kind may earn
+            more, but is NP-hard to find.
+        perfect_recall_values: ``[num_players]`` float64, the best-response payoff of a player that remembers everything
             it saw and did; equal to `best_response_values` in games of perfect recall.
 
     Examples:
@@ -146,7 +146,7 @@ def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
 
 
 def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
-    """Returns the sum over players of the gain of a best response: 0 at a Nash equilibrium; see `Evaluation`.
+    """Returns the sum over players of the gain from a best response, 0 at a Nash equilibrium; see `Evaluation`.
 
     Args:
         game: A game, a game string, or the tree of a compiled game.
@@ -232,11 +232,11 @@ class Equilibrium(NamedTuple):
 
 
 def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
-    """Returns an exact equilibrium of a two-player zero-sum game, by linear programming.
+    """Returns an equilibrium of a two-player zero-sum game, exact up to rounding, by linear programming.
 
-    It takes less than a CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 on `liars_dice`
-    (147,420) and 93 on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For larger games, use
-    `Solver`.
+    It takes less than 1 CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 seconds on
+    `liars_dice` (147,420) and 93 seconds on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For
+    larger games, use `Solver`.
 
     Raises:
         GameError: If the game is not a two-player zero-sum game, a player has imperfect recall, or HiGHS finds no
@@ -296,7 +296,7 @@ def _plans(tree: Any, rows: np.ndarray, columns: np.ndarray, values: np.ndarray)
         options={"primal_feasibility_tolerance": _TOLERANCE, "dual_feasibility_tolerance": _TOLERANCE},
     )
     if result.status != 0:
-        raise GameError(f"{tree.game}: HiGHS finds no equilibrium ({result.message}). Use mccfr_plus.Solver.")
+        raise GameError(f"{tree.game}: HiGHS found no equilibrium ({result.message}). Use mccfr_plus.Solver.")
     return np.concatenate([result.x[:split], -result.ineqlin.marginals])
 
 

@@ -269,15 +269,17 @@ def local_best_response(
 
     At each of the player's information states, all consistent histories are weighted by the probabilities of chance and
     of the opponents' strategies. The player takes the action after which `rollout` has the largest expected payoff.
-    Decisions depend only on information states and `seed`. So even with sampled expectations this is a strategy, whose
-    payoff is at most the best response's value. Games with control variates estimate the payoff without bias.
+    Decisions depend only on information states and `seed`, so even with sampled expectations, this is a strategy, and
+    its payoff is at most the best response's value. Games with control variates give an unbiased estimate of the
+    payoff.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
         rollout: The player's policy after the decision; ``{}`` plays uniformly. Default: `policy`.
-        max_histories: Maximum number of histories of an exact belief; larger beliefs become samples of this size.
+        max_histories: Maximum number of histories in an exact belief; larger beliefs are replaced by samples of this
+            size.
         num_rollouts: Number of rollouts per action if an expectation is sampled.
         max_nodes: Maximum number of histories of an exact expectation, per decision.
 
@@ -317,7 +319,7 @@ def exploitability_lower_bound(
     that are not constant-sum, the policy's values are estimated from the same number of additional games.
 
     Args:
-        game: See `local_best_response`, also for the arguments not listed here and for errors.
+        game: See `local_best_response`, which also documents the errors and the arguments not listed here.
         num_games: Games per player, at least 4; None for no limit.
         seconds: Wall-clock time per player, or None for no limit.
 

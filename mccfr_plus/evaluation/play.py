@@ -34,10 +34,10 @@ Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 
 
 class Estimate(NamedTuple):
-    """A number from sampling, with a confidence interval for its mean.
+    """A number obtained by sampling, with a confidence interval for its mean.
 
-    The mean of a "lower bound" is at most the quantity, so rely on `low`. The mean of an "upper bound" is at least the
-    quantity, so rely on `high`.
+    The expectation of a "lower bound" is at most the quantity of interest, so rely on `low`. The expectation of an
+    "upper bound" is at least that quantity, so rely on `high`.
 
     Attributes:
         value: The mean.
@@ -273,10 +273,10 @@ class HeadToHead(NamedTuple):
     """The payoff of `first` per game against `second`.
 
     Attributes:
-        estimate: Payoff per game, average over seats.
+        estimate: Payoff per game, averaged over seats.
         plain: The same estimate without control variates.
         by_seat: The estimate with `first` in seat 0, 1, ... and `second` in all other seats.
-        variance_reduction: Ratio of the variances of a game's payoff without and with control variates.
+        variance_reduction: Variance of a game's payoff without control variates, divided by the variance with them.
 
     Examples:
         >>> import mccfr_plus
@@ -320,11 +320,11 @@ def head_to_head(
             limit.
         seconds: Wall-clock time, or None for no limit.
         confidence: Confidence level of the intervals, at least 0.5 and less than 1.
-        seed: An integer >= 0 for a repeatable result, a numpy generator, or None.
+        seed: An integer >= 0 for a repeatable result, a NumPy generator, or None.
         progress: Whether to show a progress bar.
 
     Raises:
-        GameError: If the game is unknown, or has no explicit chance or no information states.
+        GameError: If the game is unknown, has sampled chance outcomes, or has no information states.
         PolicyError: If a policy has no distribution over the legal actions at a state.
         ConfigError: If a number or the seed is out of range, or there is no limit at all.
 

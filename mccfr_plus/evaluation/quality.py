@@ -54,7 +54,7 @@ class Quality(NamedTuple):
 
     Attributes:
         findings: One entry per estimate: quantity, player, method and `Estimate`.
-        notes: One text per missing number: why it is missing, and how to compute it.
+        notes: One text per missing number, which says why it is missing and how to compute it.
 
     Examples:
         >>> import mccfr_plus
@@ -78,14 +78,14 @@ def estimate_quality(
 ) -> Quality:
     """Returns bounds and estimates of a policy's values, best responses and exploitability, within a given time.
 
-    1. Games with control variates estimate the players' values.
+    1. The players' values are estimated from games with control variates.
     2. Best responses in sampled games give lower and upper bounds, with as many samples as the time allows.
     3. The local best responses that did best in short trials give lower bounds in new games.
 
     If two methods give a lower bound, both bounds are returned, since the larger of the two would be biased upwards.
 
     Args:
-        game: See `head_to_head`, also for the arguments not listed here and for errors.
+        game: See `head_to_head`, which also documents the errors and the arguments not listed here.
         policy: The policy to evaluate.
         seconds: Approximate wall-clock time. It limits the number of samples, so results with equal seeds differ
             slightly.

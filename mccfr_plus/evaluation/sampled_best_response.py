@@ -46,12 +46,13 @@ def sampled_best_response(
     """Returns bounds on the value of a best response, from best responses in sampled games.
 
     A sampled game has `num_samples` independent draws of the chance outcome at each history and of the opponents'
-    action at each of their information states. The mean payoff of a fixed strategy in sampled games is its payoff in
-    the game. So the mean value of the best strategies in sampled games is at least the best response's value: E max >=
-    max E. The interval of this upper bound is over `repetitions` sampled games. It accounts for events that occur in
-    none of n samples: their probability is below log(1 / error) / n (Hanley, Lippman-Hand 1983), and their payoff is at
-    most the largest payoff. The lower bound is the payoff in new games of the actions that were best over all
-    repetitions, and of `policy` elsewhere. Both bounds converge to the value as `num_samples` increases.
+    action at each of their information states. A fixed strategy's mean payoff in sampled games equals its payoff in the
+    original game, so the expected value of the best strategy in a sampled game is at least the best response's value: E
+    max >= max E. The interval of this upper bound is computed from `repetitions` sampled games. It accounts for events
+    that occur in none of n samples: with confidence 1 - error, their probability is below log(1 / error) / n (Hanley,
+    Lippman-Hand 1983), and their payoff is at most the largest payoff. The lower bound is the payoff, in new games, of
+    the actions that were best over all repetitions and of `policy` elsewhere. Both bounds converge to the value as
+    `num_samples` increases.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All
@@ -65,7 +66,7 @@ def sampled_best_response(
         seconds: Maximum wall-clock time of all repetitions, or None for no limit.
 
     Raises:
-        BudgetError: If the traversal takes more than `max_nodes` or `seconds`.
+        BudgetError: If the traversal exceeds `max_nodes` or `seconds`.
 
     Examples:
         >>> from mccfr_plus.evaluation import sampled_best_response

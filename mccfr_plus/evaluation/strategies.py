@@ -127,10 +127,10 @@ def distribution(answer: Probabilities | None, legal: list[int], where: str) -> 
     except (TypeError, ValueError):
         raise PolicyError(f"the policy returned {answer!r} {where}: return {{action: probability}}.") from None
     if row is None:
-        raise PolicyError(f"the policy has no probabilities {where}: is it a partial policy, or one for another game?")
+        raise PolicyError(f"the policy has no probabilities {where}: give a complete policy for this game.")
     total = sum(row)
     if not all(p >= 0 for p in row) or not abs(total - 1.0) <= _TOLERANCE:
-        raise PolicyError(f"the policy's probabilities {where} are {row}, summing to {total:.6g}, not a distribution.")
+        raise PolicyError(f"the policy's probabilities {where} are not a distribution: {row}, with sum {total:.6g}.")
     return row
 
 

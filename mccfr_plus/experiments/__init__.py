@@ -1,6 +1,6 @@
 """Comparisons: games x algorithms x seeds on this machine or a cluster, with records, curves and pictures.
 
-algorithms ─▶ runs (loop and records) ─▶ comparison (a directory) ─▶ run_all ─▶ curves ─▶ result (`compare`) ─▶ report
+algorithms ─▶ comparison (with its runs) ─▶ runs (loop and records) ─▶ run_all ─▶ curves ─▶ result (`compare`) ─▶ report
 """
 
 from mccfr_plus.experiments.curves import Curve, Interval

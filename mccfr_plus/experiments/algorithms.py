@@ -104,7 +104,7 @@ def _parsed(text: str) -> tuple[str, str, Any]:
         return NEURAL, name, neural.settings_of(Spec(name, parameters))
     if name in OPENSPIEL.get(library, {}):
         if parameters:
-            raise ConfigError("OpenSpiel's solvers run with their defaults: leave out the parameters.")
+            raise ConfigError("OpenSpiel's solvers always run with their defaults: leave out the parameters.")
         return library, name, SolverConfig.from_specs(*OPENSPIEL[library][name])
     options = {key: parameters.pop(key) for key in ("minimizer", *_OPTIONS) if key in parameters}
     if full_name in NAMED:
@@ -205,7 +205,7 @@ def solver_of(game: GameTree | pyspiel.Game, algorithm: Algorithm, seed: int) ->
         solver = algorithm.factory(game, seed)
         if missing := [name for name in _NEEDED if not hasattr(solver, name)]:
             what = f"{algorithm.text} returned a {type(solver).__name__} without {missing[0]!r}"
-            raise ConfigError(f"{what}: return a solver with {', '.join(_NEEDED)}, as `Solver` has them.")
+            raise ConfigError(f"{what}: return a solver that, like `Solver`, has {', '.join(_NEEDED)}.")
         return solver
     return (_ours if algorithm.library == OURS else OpenSpielSolver)(game, algorithm, seed)
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from mccfr_plus.display import AXES, BANDS, MEASURE_LABELS, draw_line, finish_axes, name_of_band, require_library
 from mccfr_plus.errors import ConfigError, RecordError
-from mccfr_plus.experiments.comparison import RUNS, read_comparison
-from mccfr_plus.experiments.runs import UNITS, Point, read_record, run_file
+from mccfr_plus.experiments.comparison import RUNS, UNITS, read_comparison, run_file
+from mccfr_plus.experiments.runs import Point, read_record
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.parameters import check_choice
 
@@ -114,7 +114,7 @@ class Curve:
     ) -> Interval:
         """Returns the mean over seeds and its interval at the end of the runs, or after `at` in the given unit.
 
-        `band` is ``"mean"``, Student's 95 % interval of the mean, or ``"quantiles"``, the 5 % and 95 % quantiles over
+        `band` is ``"mean"``, Student's 95% interval of the mean, or ``"quantiles"``, the 5% and 95% quantiles over
         seeds (with at most three seeds, minimum and maximum).
         """
         check_choice("band", band, tuple(BANDS))

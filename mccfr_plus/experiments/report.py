@@ -17,10 +17,10 @@ from mccfr_plus.evaluation.strategy_page import (
     table_of_tree,
     write_page,
 )
-from mccfr_plus.experiments.comparison import RUNS, read_comparison
+from mccfr_plus.experiments.comparison import RUNS, read_comparison, run_file
 from mccfr_plus.experiments.curves import Curve
 from mccfr_plus.experiments.result import Result
-from mccfr_plus.experiments.runs import read_record, run_file
+from mccfr_plus.experiments.runs import read_record
 from mccfr_plus.policies.files import load_policy
 from mccfr_plus.policies.keyed_policy import KeyedPolicy
 from mccfr_plus.trees.game_tree import GameTree
@@ -39,7 +39,7 @@ def write_report(result: Result) -> Path:
 
     path, curves = result.path, result.curves
     if path is None:
-        raise ConfigError("a report needs records: pass a directory to `compare`, out=DIR.")
+        raise ConfigError("a report needs records: pass a directory to `compare` as out=DIR.")
     games = list(dict.fromkeys(curve.game for curve in curves))
     algorithms = list(dict.fromkeys(curve.algorithm for curve in curves))
     figures = [_figure(algorithms, game, [curve for curve in curves if curve.game == game]) for game in games]
@@ -50,7 +50,7 @@ def write_report(result: Result) -> Path:
         f'<section><label>horizontal axis <select id="unit" class="inline">{units}</select></label>'
         f'<div class="plots">{"".join(places)}</div></section>'
         f'<section><h2>Where the runs ended</h2><div class="scroll">{result._repr_html_()}</div>'
-        "<p>Low and high are the 5 % and 95 % quantiles over seeds (minimum and maximum of up to three).</p></section>"
+        "<p>Low and high are the 5% and 95% quantiles over seeds (minimum and maximum of up to three).</p></section>"
     )
     library = Resources(mode="inline", minified=True, components=["bokeh"]).render()
     head = f"<style>{part('report.css', _PACKAGE)}</style>{library}{script}"

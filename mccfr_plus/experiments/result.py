@@ -18,10 +18,10 @@ from tqdm.auto import tqdm
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.display import data_frame, html_table
 from mccfr_plus.errors import RecordError
-from mccfr_plus.experiments.comparison import about_here, comparison_of, directory_of
+from mccfr_plus.experiments.comparison import UNITS, about_here, comparison_of, directory_of, limit_of
 from mccfr_plus.experiments.curves import Curve, curves_of, plot_curves
 from mccfr_plus.experiments.run_all import run_all
-from mccfr_plus.experiments.runs import DONE, STOPPED, UNITS, Point, RunEvent, limit_of
+from mccfr_plus.experiments.runs import DONE, STOPPED, Point, RunEvent
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.json_files import read_json_lines
 from mccfr_plus.solver.config import SolverConfig
@@ -201,7 +201,7 @@ def compare(
         result = Result(curves_of(folder), dict(sorted(failed.items())), None if out is None else Path(out), about)
     if len(failed) == len(names):
         name, why = next(iter(result.failed.items()))
-        raise RecordError(f"all {len(names)} runs failed, such as {name}: {why}")
+        raise RecordError(f"all {len(names)} runs failed, for example {name}: {why}")
     return result
 
 

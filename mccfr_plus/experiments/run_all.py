@@ -20,8 +20,8 @@ from typing import Any
 
 from mccfr_plus.cluster.cluster import Cluster
 from mccfr_plus.errors import ClusterError, ConfigError, RecordError
-from mccfr_plus.experiments.comparison import about_here
-from mccfr_plus.experiments.runs import DONE, STOPPED, Run, RunEvent, Runs, outcome_of, prepared_games, read_record
+from mccfr_plus.experiments.comparison import Run, about_here
+from mccfr_plus.experiments.runs import DONE, STOPPED, RunEvent, Runs, outcome_of, prepared_games, read_record
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.kernels.compile import is_no_notice
 from mccfr_plus.kernels.interrupts import SIGNALS, deferred_signals
@@ -45,10 +45,10 @@ def run_all(
     On KeyboardInterrupt all runs write a checkpoint and end; a second one kills processes that do not respond.
     """
     runs = dict(enumerate(all_runs))
-    local = next((run for run in runs.values() if _stays_here(run.game_object) or _stays_here(run.definition)), None)
+    local = next((run for run in runs.values() if _stays_here(run)), None)
     if local is not None and (cluster is not None or processes not in (None, 1)):
         raise ConfigError(
-            f"{local} cannot be sent to other processes: give a function defined in a module or a game string, or "
+            f"{local} cannot be sent to other processes: give a game string or a function defined in a module, or "
             "leave out processes and cluster."
         )
     for number, run in list(runs.items()):
@@ -67,12 +67,11 @@ def run_all(
         _run_in_processes(runs, about, show, processes)
 
 
-def _stays_here(given: Any) -> bool:
-    """Returns whether a game or an algorithm cannot be loaded by other processes."""
-    if given_tree(given) is not None:
-        return True
+def _stays_here(run: Run) -> bool:
+    """Returns whether a run's game or algorithm cannot be loaded by other processes."""
+    game, algorithm = run.comparison.games[run.game], run.comparison.algorithms[run.algorithm]
     try:
-        return b"__main__" in pickle.dumps(given)
+        return given_tree(game) is not None or b"__main__" in pickle.dumps((game, algorithm))
     except Exception:  # whatever the object raises
         return True
 
@@ -127,8 +126,8 @@ def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: 
                     worker.kill()
             if isinstance(error, BrokenProcessPool):
                 raise RecordError(
-                    "a process of the comparison ended, perhaps for lack of memory: completed records are kept. Repeat "
-                    "the call with fewer processes. In a script, call `compare` under if __name__ == '__main__':"
+                    "a process of the comparison ended unexpectedly, perhaps for lack of memory: completed records are "
+                    "kept. Use fewer processes. In a script, call `compare` under `if __name__ == '__main__':`."
                 ) from None
             raise
 
@@ -171,7 +170,7 @@ def _work(number: int, run: Run, about: dict[str, Any]) -> str:
 
 # --- on a cluster: each run is a task, which is submitted again if its worker is lost ---
 # A worker writes a run's files into a temporary folder and sends them when they change. This program writes them into
-# its own directory, from which a run continues. So machines need not share a directory.
+# its own directory, from which a run continues. Machines therefore need not share a directory.
 
 _Files = dict[str, bytes | None]  # changed files of a run, by name; None: the file was removed
 

@@ -1,20 +1,17 @@
-"""Runs of a comparison: where along a run it is evaluated, its record, and the loop from its start or checkpoint on."""
+"""Runs of a comparison: their records, and the loop from a run's start or checkpoint on."""
 
-import hashlib
-import math
 import os
-import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyspiel
 
-from mccfr_plus.errors import BudgetError, CheckpointError, ConfigError, MccfrPlusError, RecordError
+from mccfr_plus.errors import BudgetError, CheckpointError, MccfrPlusError, RecordError
 from mccfr_plus.evaluation.strategies import strategy_of
-from mccfr_plus.experiments.algorithms import algorithm_of, solver_of
+from mccfr_plus.experiments.algorithms import solver_of
+from mccfr_plus.experiments.comparison import Limit, Run
 from mccfr_plus.files.json_files import JsonLines, read_json_lines
 from mccfr_plus.kernels.interrupts import deferred_signals
 from mccfr_plus.policies.files import save_policy
@@ -23,70 +20,6 @@ from mccfr_plus.solver.iterative import IterativeSolver
 from mccfr_plus.trees.by_rules.implicit_tree import rules_with_recall
 from mccfr_plus.trees.game_tree import GameTree, compile_game, given_tree
 from mccfr_plus.trees.loading import load_game
-
-UNITS = ("nodes", "iterations", "seconds")
-
-LEAST, MOST = 8, 60  # points of a run
-FEW = 4  # points where an evaluation takes minutes: all histories of a game that is not stored
-_DECADES = 4.0  # that the points go over, at the most
-_SHARE = 0.04  # of a run's work that evaluations may take
-
-
-class Limit(NamedTuple):
-    unit: str  # one of `UNITS`
-    total: float
-
-    def done(self, solver: Any) -> float:
-        return float(getattr(solver, "nodes_touched" if self.unit == "nodes" else self.unit))
-
-    def progress(self, solver: Any) -> float:
-        return min(self.done(solver) / self.total, 1.0)
-
-    def iterations_to(self, solver: Any, target: float) -> int:
-        """Returns how many iterations to run next, at least 1, to not pass the target; the clock plays no part."""
-        done, iterations = self.done(solver), solver.iterations
-        if self.unit == "iterations":
-            return round(target - done)
-        if not iterations or done <= 0.0:
-            return 1
-        missing = (target - done) * iterations / done
-        # The mean of k iterations is known to about 1 / sqrt(k), the sum of the next ones strays by about its root, and
-        # iterations change as strategies become purer: so at most half of what seems to be missing.
-        cautious = missing * (1.0 - 2.0 / math.sqrt(iterations + 3)) - 3.0 * math.sqrt(missing)
-        return max(1, min(math.floor(cautious), math.floor(missing / 2.0), iterations))
-
-
-def limit_of(**given: float | None) -> Limit:
-    """Returns the limit of the one argument that is not None, or a ConfigError if it is not the only one."""
-    chosen = {unit: total for unit, total in given.items() if total is not None}
-    if len(chosen) != 1:
-        what = "none" if not chosen else " and ".join(chosen)
-        raise ConfigError(f"a run needs one limit, {what} given: give one of {', '.join(UNITS)}.")
-    ((unit, total),) = chosen.items()
-    if not math.isfinite(total) or total <= 0 or (unit != "seconds" and total < 1):
-        raise ConfigError(f"{unit}={total!r}: must be a number, {'above 0' if unit == 'seconds' else 'at least 1'}.")
-    return Limit(unit, float(total))
-
-
-def evaluation_points(limit: Limit, count: int) -> tuple[float, ...]:
-    """Returns at most `count` numbers up to the limit, evenly spaced on a logarithmic axis, whole but for seconds."""
-    if count < 1:
-        raise ConfigError(f"num_evaluations={count}: give at least one.")
-    is_time = limit.unit == "seconds"
-    decades = _DECADES if is_time else min(_DECADES, math.log10(limit.total))
-    if count == 1 or decades == 0.0:
-        return (limit.total,)
-    numbers = [limit.total * 10.0 ** (-decades * (1.0 - index / (count - 1))) for index in range(count - 1)]
-    return (*sorted({number if is_time else float(round(number)) for number in numbers} - {limit.total}), limit.total)
-
-
-def affordable_points(tree: GameTree, limit: Limit, cost: float) -> int:
-    """Returns how many evaluations, which cost so many visits per history and player, take a small share of a run."""
-    if limit.unit != "nodes":
-        return 25
-    evaluation = cost * tree.num_nodes * tree.num_players
-    return int(min(max(_SHARE * limit.total / evaluation, LEAST), MOST))
-
 
 # --- records ---
 
@@ -168,52 +101,6 @@ Tell = Callable[[float], None]  # gets the progress of the run, from 0 to 1; its
 DONE, STOPPED = "done", "stopped"  # other outcomes are errors, as text
 
 
-def run_file(folder: Path, game: str, algorithm: str, seed: int, ending: str) -> Path:
-    """Returns the path of a run's file: ``jsonl`` is its record, ``checkpoint``, ``policy.npz`` the final policy."""
-    digest = hashlib.blake2b(f"{game}\n{algorithm}".encode(), digest_size=4).hexdigest()
-    game, algorithm = (re.sub(r"[^a-z0-9+]+", "_", name.lower()).strip("_")[:40] for name in (game, algorithm))
-    return folder / f"{game}-{algorithm}-{digest}-seed{seed}.{ending}"
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a comparison: a game, an algorithm, a seed, a length, and where its files are."""
-
-    game: str  # its name
-    algorithm: str  # its name
-    seed: int
-    limit: Limit
-    folder: Path  # of the files
-    keeps_policy: bool  # whether the final policy is written
-    num_evaluations: int | None = None  # None: as many as cost little
-    evaluation_cost: float = 1.0  # see `affordable_points`
-    points: tuple[float, ...] = ()  # where to measure, in the limit's unit; empty until the tree is known
-    game_object: Any = None  # the game, if its name does not say all
-    definition: Any = None  # the algorithm, likewise; see `algorithm_of`
-
-    def on(self, game: GameTree | pyspiel.Game) -> "Run":
-        """Returns the run with its points on a game's tree, or on a game that is traversed by its rules."""
-        count, tree = self.num_evaluations or FEW, given_tree(game)
-        if self.num_evaluations is None and tree is not None:
-            count = affordable_points(tree, self.limit, self.evaluation_cost)
-        return replace(self, points=evaluation_points(self.limit, count))
-
-    def __str__(self) -> str:
-        return f"{self.game} {self.algorithm} seed {self.seed}"
-
-    def _file(self, ending: str) -> Path:
-        return run_file(self.folder, self.game, self.algorithm, self.seed, ending)
-
-    record = property(lambda self: self._file("jsonl"))
-    checkpoint = property(lambda self: self._file("checkpoint"))
-    policy = property(lambda self: self._file("policy.npz"))
-
-    def header(self, about: dict[str, Any]) -> dict[str, Any]:
-        """Returns the first line of the record: what was run, and `about` where and when."""
-        what = {"game": self.game, "algorithm": self.algorithm, "seed": self.seed}
-        return what | {"unit": self.limit.unit, "total": self.limit.total, "points": list(self.points)} | about
-
-
 Runs = dict[int, Run]  # by number, in the order in which they are started
 
 
@@ -232,7 +119,7 @@ def run_to_end(run: Run, game: GameTree | pyspiel.Game, about: dict[str, Any], t
     record = Record(run.record, run.header(about))
     if record.ended is not None:
         return True
-    solver, tree = solver_of(game, algorithm_of(run.definition or run.algorithm), run.seed), given_tree(game)
+    solver, tree = solver_of(game, run.comparison.algorithm(run.algorithm), run.seed), given_tree(game)
     has_checkpoints = isinstance(solver, IterativeSolver)
     if has_checkpoints and run.checkpoint.exists():
         try:
@@ -311,7 +198,7 @@ def _measure(solver: Any, run: Run) -> Point:
 def outcome_of(run: Run, about: dict[str, Any], tell: Tell, stop: Stop) -> str:
     """Runs a run, and returns `DONE`, `STOPPED`, or the error's message; see `run_to_end`."""
     try:
-        game = _prepared(run.game, run.game if run.game_object is None else run.game_object)
+        game = _prepared(run.game, run.comparison.games[run.game])
         return DONE if run_to_end(run.on(game), game, about, tell, stop) else STOPPED
     except MccfrPlusError as error:
         return " ".join(str(error).split())

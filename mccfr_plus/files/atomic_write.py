@@ -55,7 +55,7 @@ def require_new(path: str | os.PathLike, error_type: type[MccfrPlusError]) -> No
     """Raises `error_type` if a file exists already or cannot be written; call it before long work."""
     require_writable(path, error_type)
     if os.path.exists(path):
-        raise error_type(f"{path} already exists and is not overwritten: delete it, or choose another name.")
+        raise error_type(f"{path} already exists and will not be overwritten: delete it, or choose another name.")
 
 
 def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begins: bytes) -> None:
@@ -65,7 +65,7 @@ def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begi
         with open(path, "rb") as file:
             if file.read(len(begins)) not in (begins, b""):
                 raise error_type(
-                    f"{path} is a different kind of file and is not overwritten: delete it, or choose another name."
+                    f"{path} is another kind of file and will not be overwritten: delete it, or choose another name."
                 )
 
 

@@ -1,6 +1,6 @@
 """The file of a checkpoint, named arrays and a JSON header; its lock; and its writer, while a solver runs.
 
-It is an uncompressed zip archive like numpy's `.npz`, without pickle: ``header.json`` and one ``.npy`` per array, with
+It is an uncompressed zip archive like NumPy's `.npz`, without pickle: ``header.json`` and one ``.npy`` per array, with
 checksums. Arrays are read and written in pieces, without a copy in memory.
 """
 
@@ -61,7 +61,7 @@ def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
                 there, needed = found.get(name, "missing"), expected.get(name, "none")
                 raise CheckpointError(
                     f"{path} does not fit this solver: its array {name!r} is {there} instead of {needed}. Use the "
-                    "components and the version of mccfr_plus that wrote the file."
+                    "components and the version of mccfr_plus with which the file was written."
                 )
         members = {_HEADER, *(f"{name}.npy" for name in expected)}
         if set(archive.namelist()) != members or archive.testzip() is not None:
@@ -89,7 +89,7 @@ def check_writable(path: str | os.PathLike) -> None:
         try:
             read_header(path)
         except CheckpointError as error:
-            raise CheckpointError(f"{error} It is not overwritten: delete it, or choose another name.") from None
+            raise CheckpointError(f"{error} The file will not be overwritten: delete or rename it.") from None
 
 
 def _descriptions(arrays: Mapping[str, np.ndarray]) -> dict[str, list]:
@@ -110,13 +110,13 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
             header = json.loads(archive.read(_HEADER))
             if (header["format"], header["version"]) != (FORMAT, VERSION):
                 raise CheckpointError(
-                    f"{path} has version {header['version']} of {header['format']}; this mccfr_plus reads version "
-                    f"{VERSION} of {FORMAT}. Use the version that wrote the file."
+                    f"{path} has version {header['version']} of {header['format']}, but this mccfr_plus reads "
+                    f"version {VERSION} of {FORMAT}. Use the version of mccfr_plus that wrote the file."
                 )
             yield archive, header
     except CheckpointError:
         raise
-    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, json and numpy
+    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, json and NumPy
         name = type(error).__name__
         raise CheckpointError(f"{path} is not a checkpoint of mccfr_plus, or is damaged ({name}).") from None
 
@@ -139,7 +139,7 @@ class CheckpointLock:
             holder = ""
         if holder and not holder.startswith("process "):  # locking would empty it
             raise CheckpointError(
-                f"{self._file} would be the lock file, but contains something else: choose another name."
+                f"{self._file} would be the lock file, but contains something else: choose another checkpoint name."
             )
         self._lock = FileLock(self._file, timeout=0.1, poll_interval=0.02, thread_local=False)
         try:
@@ -221,7 +221,7 @@ class CheckpointWriter:
             except CheckpointError as error:
                 if kind is None:
                     raise
-                logger.warning("the last checkpoint was not written: %s", error)
+                logger.warning("the final checkpoint was not written: %s", error)
 
     def _write(self) -> None:
         self._checkpoints.save(self._solver, self._lock)

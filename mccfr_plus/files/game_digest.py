@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyspiel
 
-from mccfr_plus.trees.loading import checked_outcomes, game_error
+from mccfr_plus.trees.loading import game_error, read_node
 from mccfr_plus.trees.needs import HISTORIES
 
 _HISTORIES = 32  # of a game that is not stored
@@ -33,13 +33,11 @@ def digest_of_histories(game: pyspiel.Game) -> str:
     for _ in range(_HISTORIES):
         state = game.new_initial_state()
         try:
-            while not state.is_terminal():
-                if state.is_chance_node():
-                    seen: tuple = checked_outcomes(state.chance_outcomes())
-                    actions = [action for action, _ in seen]
-                else:
-                    actions = state.legal_actions()
-                    seen = state.current_player(), state.information_state_string(), actions
+            while (node := read_node(game, state))[1]:
+                player, actions, chances = node
+                seen: tuple = tuple(zip(actions, chances, strict=True))
+                if player >= 0:
+                    seen = player, state.information_state_string(), actions
                 digest.update(repr(seen).encode())
                 state.apply_action(rng.choice(actions))
                 moves += 1

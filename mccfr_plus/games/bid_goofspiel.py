@@ -6,8 +6,6 @@ Reference: Lanctot et al. 2009, section 5 (seven cards, descending, results); Fa
 
 from dataclasses import replace
 
-import numpy as np
-
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import goofspiel
 from mccfr_plus.games.openspiel.goofspiel import BIDS, CARDS, ORDER, POINT_CARDS, RANDOM, TURN, entry, points_of
@@ -77,13 +75,3 @@ class BidGoofspielGame(RulesGame):
     def outcome_text(self, outcome: int) -> str:
         """Returns the prize, such as "prize 7"."""
         return f"prize {outcome + 1}"
-
-    def state_text(self, state: np.ndarray) -> str:
-        """Returns the prizes so far, both players' bids and points, one below the other."""
-        bids = [f"bids {each}: {_cards(state[BIDS + each])}; points {points_of(state, each)}" for each in (0, 1)]
-        return "\n".join([f"prizes: {_cards(state[POINT_CARDS])}", *bids])
-
-
-def _cards(sequence: np.int64) -> str:
-    cards = [int(sequence) >> shift & 15 for shift in range(0, 4 * goofspiel.MOST_CARDS, 4)]
-    return " ".join(str(card) for card in cards if card) or "-"

@@ -1,4 +1,4 @@
-"""One round of Bluff, or Liar's dice, paid by the value of the rounds that follow; rules: docs/background/games.md.
+"""One round of Bluff, or liar's dice, paid by the value of the rounds that follow; rules: docs/background/games.md.
 
 Reference: Gibson, Burch, Lanctot, Szafron 2012; the order of bids and the wild face as in OpenSpiel.
 """
@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
 
 import numpy as np
 
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.liars_dice import MATCHES, MOST_BIDS, NEXT, ROLL, RULES, SECOND, bidding_layout
-from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters
+from mccfr_plus.games.rules import Field, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
 logger = logging.getLogger("mccfr_plus")
@@ -62,7 +61,7 @@ class BluffGame(RulesGame):
         is_small = max(math.comb(count + faces - 1, count) for count in dice) <= _MOST_ROLLS
         parameters.require(is_small, f"more than {_MOST_ROLLS:,} rolls; give fewer dice", "dice1", "dice2", "faces")
         rolls = [list(itertools.combinations_with_replacement(range(faces), count)) for count in dice]
-        rounds = following(dice[0], dice[1], faces, starts) if match else None
+        rounds = following(dice[0], dice[1], faces, starts) if match else [(-1.0, ""), (1.0, "")]
         every_roll = [roll for each in rolls for roll in each]
         matches = [sum(die in (face, faces - 1) for die in roll) for roll in every_roll for face in range(faces)]
         most_rolls = max(map(len, rolls))
@@ -74,7 +73,7 @@ class BluffGame(RulesGame):
             return " ".join(_bid_text(bid, faces) for bid, made in enumerate(bits) if made)
 
         def table() -> np.ndarray:
-            payoffs = [-1.0, 1.0] if rounds is None else [each.value() for each in rounds]
+            payoffs = [factor * (_round_value(game) if game else 1.0) for factor, game in rounds]
             return np.array([*payoffs, *(_probability(roll, faces) for roll in every_roll)])
 
         return bidding_layout(
@@ -101,14 +100,6 @@ class BluffGame(RulesGame):
         """Returns the number of a roll."""
         return f"roll {outcome}"
 
-    def state_text(self, state: np.ndarray) -> str:
-        """Returns rolls and bids, such as "rolls 1.6 | 3, bids 1-3 2-6"."""
-        roll, bids = self.sizes.fields
-        views = [self.look(state, player).tolist() for player in range(2)]
-        rolls = " | ".join(roll.text(player, views[player][:1]) for player in range(2))
-        called = " bluff" if state[MOVER] == TERMINAL else ""
-        return f"rolls {rolls}, bids {bids.text(0, views[0][1:]) or '-'}{called}"
-
 
 def _bid_text(bid: int, faces: int) -> str:
     return f"{bid // faces + 1}-{bid % faces + 1}"
@@ -123,40 +114,34 @@ def _probability(roll: Sequence[int], faces: int) -> float:
 # --- the rounds that follow ---
 
 
-class Following(NamedTuple):
-    """The round that follows, or the end of the match."""
-
-    dice: tuple[int, int]  # of the player who begins it and of the other player
-    faces: int  # of a die
-    starts: str  # which player begins the rounds after it: "loser" or "winner"
-    sign: float  # 1 if player 0 of the round before begins it, -1 if player 1 does
-
-    def value(self) -> float:
-        """Returns its value to player 0 of the round before, up to `PRECISION` or to the bounds in the file."""
-        return self.sign * (_round_value(self.game) if all(self.dice) else 1.0 if self.dice[0] else -1.0)
-
-    @property
-    def game(self) -> str:
-        """The game string of the round."""
-        starts = self.starts if max(self.dice) > 1 else "loser"  # nothing follows on one die each
-        return f"bluff(dice1={self.dice[0]},dice2={self.dice[1]},faces={self.faces},starts={starts})"
+def game_of(dice1: int, dice2: int, faces: int, starts: str) -> str:
+    """Returns the game string of a round; `dice1` are those of the player who begins."""
+    starts = starts if max(dice1, dice2) > 1 else "loser"  # nothing follows on one die each
+    return f"bluff(dice1={dice1},dice2={dice2},faces={faces},starts={starts})"
 
 
-def following(dice1: int, dice2: int, faces: int, starts: str) -> list[Following]:
-    """Returns the rounds that follow if player 0, and if player 1, loses a die; ValueError if one is too large."""
-    rounds = []
+def following(dice1: int, dice2: int, faces: int, starts: str) -> list[tuple[float, str]]:
+    """Returns what follows if player 0, and if player 1, loses a die: a factor of the value of a round, and its game.
+
+    The factor is -1 where player 1 begins the round. Without a round, which is "", it is player 0's payoff. ValueError
+    if a round is too large.
+    """
+    found = []
     for loser, left in enumerate(((dice1 - 1, dice2), (dice1, dice2 - 1))):
+        if not all(left):
+            found.append((2.0 * loser - 1.0, ""))
+            continue
         first = loser if starts == "loser" else 1 - loser
-        each = Following(left if first == 0 else left[::-1], faces, starts, 1.0 if first == 0 else -1.0)
-        histories = num_histories(*left, faces)
-        if all(left) and each.game not in _kept() and histories > _MOST_HISTORIES:
+        own, other = left if first == 0 else left[::-1]
+        game, histories = game_of(own, other, faces, starts), num_histories(*left, faces)
+        if game not in _kept() and histories > _MOST_HISTORIES:
             raise ValueError(
                 f"dice1={dice1}, dice2={dice2}, faces={faces}: the value of the round that may follow, with "
-                f"{each.dice[0]} and {each.dice[1]} dice, is unknown, since the round is too large to solve "
-                f'({histories:.2g} histories). Give fewer dice or faces, or payoff="round".'
+                f"{own} and {other} dice, is unknown, since the round is too large to solve ({histories:.2g} "
+                'histories). Give fewer dice or faces, or payoff="round".'
             )
-        rounds.append(each)
-    return rounds
+        found.append((1.0 - 2.0 * first, game))
+    return found
 
 
 def num_histories(dice1: int, dice2: int, faces: int) -> int:
@@ -168,6 +153,7 @@ def num_histories(dice1: int, dice2: int, faces: int) -> int:
 
 @cache
 def _round_value(game: str) -> float:
+    """Returns the value to the player who begins, up to `PRECISION` or to the bounds in the file."""
     if game in _kept():
         return (_kept()[game]["lower"] + _kept()[game]["upper"]) / 2
     logger.info("computing the value of %s, a round that may follow", game)

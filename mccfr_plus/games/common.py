@@ -23,6 +23,16 @@ def list_bits(mask, actions):
 
 
 @inline_kernel
+def num_bits(mask):
+    """Returns the number of set bits."""
+    count = 0
+    while mask:
+        mask &= mask - 1
+        count += 1
+    return count
+
+
+@inline_kernel
 def equally_likely(count, probabilities):
     """Writes the same probability for each of `count` outcomes, and returns `count`."""
     for index in range(count):

@@ -59,7 +59,7 @@ class RulesGame(ABC):
         self.sizes = self.layout(self.given)
         if any(number != int(number) for number in self.sizes.parameters):
             given = f"parameters={shortened(self.sizes.parameters)}"
-            raise ValueError(f"{given} of the layout must be whole numbers: put fractions into table.")
+            raise ValueError(f"{given} of the layout must be integers: put fractions into `table`.")
         # Not made read-only: Numba takes several times as long to accept such an array.
         self.parameters = np.array(self.sizes.parameters, np.int64)
         self.most_actions = max(self.sizes.num_distinct_actions, self.sizes.max_chance_outcomes)
@@ -92,8 +92,9 @@ class RulesGame(ABC):
         return f"chance {outcome}"
 
     def state_text(self, state: np.ndarray) -> str:
-        """Returns a state as a text; if the text is empty, the history is shown instead."""
-        return ""
+        """Returns a state as a text: by default a line per player, with the values of all fields."""
+        views = enumerate(self.look(state, player).tolist() for player in range(self.sizes.num_players))
+        return "\n".join(self.view_text(player, view, self.sizes.places(hidden=None)) for player, view in views)
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
         """Returns the entries of a player's information-state tensor that become 1 if an entry of `look` has a value.
@@ -166,12 +167,8 @@ class OpenSpielRules(RulesGame):
     """
 
     @abstractmethod
-    def information_state(self, player: int, view: Sequence[int]) -> str:
-        """Returns OpenSpiel's information state of the player to move, whose view is the output of `look`."""
-
-    def view_text(self, player: int, view: Sequence[int], places: Sequence[tuple[int, Field]] | None = None) -> str:
-        """Returns the information state; `places` is ignored, because OpenSpiel writes observations itself."""
-        return self.information_state(player, view)
+    def view_text(self, player: int, view: Sequence[int], places: Any = None) -> str:
+        """Returns OpenSpiel's information state of the player to move; `places` is ignored: it writes observations."""
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
         """Returns the entries of OpenSpiel's tensor; None if only OpenSpiel can write it."""

@@ -17,6 +17,7 @@ from tqdm.auto import tqdm
 from mccfr_plus.errors import ConfigError, GameError, shortened
 from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.games.abstract_rules import AbstractRules
+from mccfr_plus.games.common import num_bits
 from mccfr_plus.games.deal import Deal
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import compiled_rules, why_no_rules
@@ -54,15 +55,6 @@ def _index_of(deck: int, suits: int) -> np.ndarray:
 
 
 @inline_kernel
-def _size(cards):
-    count = 0
-    while cards:
-        cards &= cards - 1
-        count += 1
-    return count
-
-
-@inline_kernel
 def _place(index, board, suits):
     """Returns the number of a board, `RANKS` bits per suit, and the place of each suit in it, two bits each."""
     # Sets with two bits below that tell suits apart.
@@ -72,11 +64,11 @@ def _place(index, board, suits):
     a, b, c, d = max(a, c), max(b, d), min(a, c), min(b, d)
     b, c = max(b, c), min(b, c)
     places = 1 << 2 * (3 - (b & 3)) | 2 << 2 * (3 - (c & 3)) | 3 << 2 * (3 - (d & 3))
-    number, left = 0, _size(board)
+    number, left = 0, num_bits(board)
     for ranks in (a >> 2, b >> 2, c >> 2, d >> 2):
         if left > 0:
             number += index[at(_COUNTS + (suits * _CARDS + left) * index[_SETS] + ranks)]
-            left -= _size(ranks)
+            left -= num_bits(ranks)
             suits -= 1
     return number, places
 
@@ -281,7 +273,7 @@ class HandBuckets:
         rules = compiled_rules(loaded)
         if rules is None or rules.deal is None:
             reason = why_no_rules(loaded) or f"{shortened(game)} does not deal two cards to each of two players."
-            raise ConfigError(f"{reason} Give a game of universal_poker that has buckets of hands.")
+            raise ConfigError(f"{reason} Give a universal_poker game with buckets of hands.")
         self.kernel, self._deal = bucket_of_view, rules.deal
         self._index, size = _index_of(self._deal.deck, self._deal.suits), 0
         for number in sorted({0, *self._deal.boards}):
@@ -289,7 +281,7 @@ class HandBuckets:
             size += _num_boards(self._index, self._deal.suits, number) * len(self._deal.cards)
         if size > _MOST_BYTES:
             raise ConfigError(
-                f"{shortened(game)}: its tables would take {size:,} bytes, more than {_MOST_BYTES:,}: give fewer cards."
+                f"{shortened(game)}: its tables would take {size:,} bytes, more than {_MOST_BYTES:,}: use fewer cards."
             )
         digest = hashlib.sha256(repr((_VERSION, _cards_of(self._deal), buckets, nested)).encode()).hexdigest()[:16]
         path = cache_folder().parent / "hand_buckets" / f"{digest}.npy"

@@ -4,6 +4,7 @@ Player 0 acts first in each round. Bets of a round depend on how many actions th
 """
 
 import functools
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,25 +12,10 @@ import numpy as np
 
 from mccfr_plus.games.deal import Deal, board_of, card_text, masses, weights_of
 from mccfr_plus.games.game import RulesGame
+from mccfr_plus.games.openspiel import universal_poker as poker
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, CALL, FOLD, SHOWDOWN, Node, sequences_from
 from mccfr_plus.games.openspiel.hand_strength import RANKS
-from mccfr_plus.games.openspiel.universal_poker import (
-    DEALT,
-    DECK,
-    GIVEN,
-    HOLE,
-    NUM_GIVEN,
-    apply,
-    layout_of,
-    legal,
-    list_cards,
-    look,
-    observe,
-    outcomes,
-    returns,
-    start,
-)  # fmt: skip
-from mccfr_plus.games.rules import CHANCE, MOVER, Layout, Parameters, Rules
+from mccfr_plus.games.rules import CHANCE, MOVER, Layout, Parameters
 from mccfr_plus.kernels.compile import kernel
 
 _BOARDS = (3, 4, 5)  # cards by rounds
@@ -46,7 +32,7 @@ class _Betting(NamedTuple):
     bets: Bets
 
 
-_LATER = HOLE + 2  # the word of a state with later cards of the board, plus 1, 6 bits each
+_LATER = poker.HOLE + 2  # the word of a state with later cards of the board, plus 1, 6 bits each
 
 
 # --- dealing whole hands, one player after the other, and the order of later cards ---
@@ -55,9 +41,9 @@ _LATER = HOLE + 2  # the word of a state with later cards of the board, plus 1, 
 @kernel
 def _outcomes(parameters, table, state, actions, probabilities):
     """Deals a hand in proportion to its weight, given the other player's hand; later a card of the board."""
-    if state[DEALT] >= 4:
-        return outcomes(parameters, table, state, actions, probabilities)
-    deck, dealt, count, total = parameters[DECK], state[HOLE], 0, 0.0
+    if state[poker.DEALT] >= 4:
+        return poker.outcomes(parameters, table, state, actions, probabilities)
+    deck, dealt, count, total = parameters[poker.DECK], state[poker.HOLE], 0, 0.0
     begin = 0 if dealt == 0 else deck * (deck - 1) // 2
     for high in range(1, deck):
         for low in range(high):
@@ -73,8 +59,8 @@ def _outcomes(parameters, table, state, actions, probabilities):
 
 @kernel
 def _apply(parameters, table, state, action):
-    is_board = state[MOVER] == CHANCE and state[DEALT] >= 4
-    apply(parameters, table, state, action)
+    is_board = state[MOVER] == CHANCE and state[poker.DEALT] >= 4
+    poker.apply(parameters, table, state, action)
     if is_board:
         state[_LATER] = state[_LATER] << 6 | action + 1
 
@@ -82,9 +68,9 @@ def _apply(parameters, table, state, action):
 @kernel
 def _look(parameters, table, state, player, view):
     """Writes later cards of the board in their order, behind those of the beginning: so players have perfect recall."""
-    look(parameters, table, state, player, view)
-    list_cards(parameters[GIVEN], view, 2)
-    later, place = state[_LATER], 2 + parameters[NUM_GIVEN] + state[DEALT] - 4
+    poker.look(parameters, table, state, player, view)
+    poker.list_cards(parameters[poker.GIVEN], view, 2)
+    later, place = state[_LATER], 2 + parameters[poker.NUM_GIVEN] + state[poker.DEALT] - 4
     while later:
         place -= 1
         view[place] = later & 63
@@ -112,13 +98,13 @@ class HoldemSubgame(RulesGame):
     defaults = {  # noqa: RUF012
         "board": "Ks7h4d2c9s", "pot": 200, "stack": 900, "ranges": "", "bets": "0.5 1;0.5 1;1", "ranks": 13, "suits": 4,
     }  # fmt: skip
-    rules = Rules(start, legal, _apply, returns, _look, _outcomes, observe)
+    rules = replace(poker.RULES, apply=_apply, look=_look, outcomes=_outcomes)
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
         deal, stack = _deal_of(parameters), parameters["stack"] + parameters["pot"] // 2
         cards = ("", *(card_text(card, deal.suits) for card in range(deal.deck)))
-        return layout_of(
+        return poker.layout_of(
             deal.nodes,
             deal.deck,
             deal.suits,
@@ -144,16 +130,6 @@ class HoldemSubgame(RulesGame):
     def action_text(self, player: int, action: int) -> str:
         """Returns "fold", "call" or a raise, such as "raise to 600": chips of the player, with half of the pot."""
         return ("fold", "call")[action] if action in (FOLD, CALL) else f"raise to {action}"
-
-    def state_text(self, state: np.ndarray) -> str:
-        """Returns both hands, the board and the bets, such as "JsJh 5d3c, board 2c4d7hKs, bets cr300"."""
-        first, second = (self.look(state, player).tolist() for player in range(2))
-        cards = [
-            [card_text(card - 1, self.given["suits"]) for card in each if card] for each in (first[:2], second[:2])
-        ]
-        board = "".join(card_text(card - 1, self.given["suits"]) for card in first[2:-1] if card)
-        hands = " ".join("".join(reversed(each)) or "-" for each in cards)
-        return f"{hands}, board {board}, bets {self.deal.nodes[first[-1]].text or '-'}"
 
     def outcome_text(self, outcome: int) -> str:
         """Returns a card of the board, or a hand, such as "Ks7h"; its number has both cards as digits."""

@@ -5,8 +5,6 @@ Reference: Southey et al. 2005, "Bayes' bluff" (Leduc, 3 ranks); Farina, Kroer, 
 
 from dataclasses import replace
 
-import numpy as np
-
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel import leduc_poker
 from mccfr_plus.games.openspiel.leduc_poker import CARDS, COPIES, MOST_MONEY, NUM_CARDS, leduc_layout, money_of
@@ -91,11 +89,3 @@ class LeducRanksGame(RulesGame):
         ranks = self.given["ranks"]
         board = outcome - ranks * ranks
         return f"board {board}" if board >= 0 else f"deal {outcome // ranks} {outcome % ranks}"
-
-    def state_text(self, state: np.ndarray) -> str:
-        """Returns the cards, the money in the pot and the bets, such as "cards 3 7, board 3, pot 5 5, bets rrc c"."""
-        views = [self.look(state, player).tolist() for player in range(2)]
-        (_, board, *bets, money, other), dealt = views[0], [view[0] for view in views]
-        first, second, board = (str(card - 1) if card else "-" for card in (*dealt, board))
-        played = " ".join("".join("-fcr"[bet] for bet in each if bet) for each in (bets[:4], bets[4:])).strip()
-        return f"cards {first} {second}, board {board}, pot {money} {other}, bets {played or '-'}"

@@ -135,7 +135,7 @@ def _observe(parameters, table, state, player, action):
 def _read_table() -> np.ndarray:
     file = importlib.resources.files("mccfr_plus.games") / "nl_holdem_buckets.json"
     tables = json.loads(file.read_text(encoding="utf-8"))
-    deals, margins = np.array(tables["deals"], float), np.array(tables["margins"], float)  # whole numbers below 2**53
+    deals, margins = np.array(tables["deals"], float), np.array(tables["margins"], float)  # integers below 2**53
     pairs = deals.sum(axis=1)
     return np.concatenate([pairs / pairs.sum(), (deals / pairs[:, None]).ravel(), (margins / deals).ravel()])
 
@@ -189,17 +189,3 @@ class NoLimitHoldemBucketsGame(RulesGame):
     def outcome_text(self, outcome: int) -> str:
         """Returns both players' buckets."""
         return f"buckets {outcome // _NUM_BUCKETS + 1} {outcome % _NUM_BUCKETS + 1}"
-
-    def state_text(self, state: np.ndarray) -> str:
-        """Returns the buckets and the actions by rounds, such as "buckets 3 5, c r4 c; buckets 1 2, c r8 f"."""
-        flop, end = int(state[_FLOP]), self.look(state, 0)[5]
-        raises = [amount for amount in range(_LEAST_RAISED_TO, 64) if state[_RAISES] >> (amount - _LEAST_RAISED_TO) & 1]
-        rounds = []
-        for which, pair in enumerate(state[_PAIRS : _PAIRS + (2 if flop else 1)].tolist()):
-            dealt = self.outcome_text(pair - 1) if pair else "buckets - -"
-            moves = ["c"] * int(state[_PASSED + which])
-            moves += [f"r{amount}" for amount in raises if not flop or (amount > flop) == which]
-            called = which < bool(flop) or (end == 2 and state[_OPENED])  # round 2 has no actions after an all-in
-            moves += ["c"] if called else ["f"] if end == 1 else []
-            rounds.append(f"{dealt}, {' '.join(moves)}" if moves else dealt)
-        return "; ".join(rounds)

@@ -6,8 +6,6 @@ Reference: Gordon 2005, "No-regret algorithms for structured prediction problems
 
 from dataclasses import replace
 
-import numpy as np
-
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.kuhn_poker import RULES, kuhn_layout
 from mccfr_plus.games.rules import Field, Layout, Parameters
@@ -33,10 +31,3 @@ class OneCardPokerGame(RulesGame):
     def outcome_text(self, outcome: int) -> str:
         """Returns the card that is dealt."""
         return f"deal {outcome}"
-
-    def state_text(self, state: np.ndarray) -> str:
-        """Returns the cards and the bets, such as "cards 3 7, bets pb"."""
-        card, bets = self.sizes.fields
-        views = [self.look(state, player).tolist() for player in range(2)]
-        cards = " ".join(card.text(player, view[:1]) for player, view in enumerate(views) if view[0])
-        return f"cards {cards or '-'}, bets {bets.text(0, views[0][1:]) or '-'}"

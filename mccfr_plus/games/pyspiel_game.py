@@ -89,7 +89,7 @@ class PyspielState(pyspiel.State):
         """Returns a player's view: an int64 entry for each place of the game's fields."""
         game = self._position.game
         if not 0 <= player < game.sizes.num_players:
-            raise ValueError(f"player={player}: players of this game are 0 .. {game.sizes.num_players - 1}.")
+            raise ValueError(f"player={player}: this game has players 0 to {game.sizes.num_players - 1}.")
         return game.look(self._position.words, player)
 
     def information_state_string(self, player: int | None = None) -> str:
@@ -118,8 +118,7 @@ class PyspielState(pyspiel.State):
         return game.outcome_text(action) if player == CHANCE else game.action_text(player, action)
 
     def __str__(self) -> str:
-        position = self._position
-        return position.game.state_text(position.words) or " ".join(map(str, self.history())) or "start"
+        return self._position.game.state_text(self._position.words)
 
 
 class RulesObserver:
@@ -130,7 +129,7 @@ class RulesObserver:
 
     def __init__(self, game: RulesGame, kind: pyspiel.IIGObservationType, params: Mapping[str, Any] | None):
         if params:
-            raise ValueError(f"observers of {shortened(game)} take no parameters; given {shortened(dict(params))}.")
+            raise ValueError(f"observers of {shortened(game)} take no parameters: leave out {shortened(dict(params))}.")
         private = kind.private_info == pyspiel.PrivateInfoType.SINGLE_PLAYER
         hidden = NOW if kind.perfect_recall else RECALLED
         self._game = game

@@ -102,7 +102,7 @@ class Field:
         if self.size < 1 or self.count < 0:
             raise ValueError(f"{given}: size must be at least 1 and count at least 0.")
         if self.when not in (ALWAYS, RECALLED, NOW):
-            raise ValueError(f"{given}: when must be one of {ALWAYS!r}, {RECALLED!r}, {NOW!r}.")
+            raise ValueError(f"{given}: `when` must be one of {ALWAYS!r}, {RECALLED!r} and {NOW!r}.")
         if self.symbols is not None and len(self.symbols) != self.size:
             raise ValueError(f"{given}: give {self.size} symbols, one per value.")
 
@@ -162,21 +162,21 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.state_size < 1:
-            raise ValueError(f"state_size={self.state_size}: a state has at least one word, the player to move.")
+            raise ValueError(f"state_size={self.state_size}: a state needs a word for the player to move.")
         names = ["player", *(each.name for each in self.fields)]  # observers keep these by name
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"the name of the field {name!r} is taken: give each field a different name.")
+                raise ValueError(f"the field name {name!r} is taken: give each field a different name.")
 
     @property
     def view_size(self) -> int:
         """Number of entries that `look` writes."""
         return sum(each.count for each in self.fields)
 
-    def places(self, hidden: str, *, private: bool = True, public: bool = True) -> list[tuple[int, Field]]:
+    def places(self, hidden: str | None, *, private: bool = True, public: bool = True) -> list[tuple[int, Field]]:
         """Returns fields, each with its first index in the output of `look`.
 
-        Fields with `hidden` as `Field.when` are left out: `NOW` for information states, `RECALLED` for observations.
+        Fields whose `when` is `hidden` are left out: `NOW` for information states, `RECALLED` for observations.
         """
         begins = itertools.accumulate((each.count for each in self.fields), initial=0)
         placed = zip(begins, self.fields, strict=False)
@@ -196,10 +196,10 @@ class Parameters(dict[str, Any]):
             raise ValueError(f"{given}: {message}.")
 
     def whole_number(self, name: str, least: int, most: int, why: str = "") -> int:
-        """Returns a whole number within inclusive bounds; `why` explains the bounds."""
+        """Returns an integer within inclusive bounds; `why` explains the bounds."""
         value = self[name]
         is_allowed = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        self.require(is_allowed, f"give a whole number from {least:,} to {most:,}{why and f' ({why})'}", name)
+        self.require(is_allowed, f"give an integer from {least:,} to {most:,}{why and f' ({why})'}", name)
         return value
 
     def one_of(self, name: str, choices: Mapping[str, _Value]) -> _Value:

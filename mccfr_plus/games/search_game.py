@@ -9,8 +9,6 @@ import math
 import re
 from typing import NamedTuple
 
-import numpy as np
-
 from mccfr_plus.errors import shortened
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
@@ -152,15 +150,6 @@ class SearchGame(RulesGame):
     def action_text(self, player: int, action: int) -> str:
         """Returns the attacker's next node, such as "b1", or those of the patrols, such as "a1+c2"."""
         return (self.sizes.fields[player].symbols or ())[action + 1]
-
-    def state_text(self, state: np.ndarray) -> str:
-        """Returns where both players went, in three lines."""
-        parameters, end = self.sizes.parameters, " caught" * bool(state[_CAUGHT])
-        patrols, path = (
-            " ".join(self.action_text(player, each - 1) for each in [first + 1, *state[_CHOICES + player :: 2]] if each)
-            for player, first in enumerate(parameters[_START : _START + 2])
-        )
-        return f"{state[_ROUND]} of {parameters[_MOVES]} rounds over\npatrols:  {patrols}\nattacker: {path}{end}"
 
 
 class Graph(NamedTuple):

@@ -109,7 +109,7 @@ class _Kernel(CPUDispatcher):
         if isinstance(self._cache, DiskCache) and self._cache.holds(sig, self.targetctx):  # a sent kernel has another
             return super().compile(sig)
         was_enabled = gc.isenabled()
-        gc.disable()  # 6 % of a first start: compilation makes millions of objects that stay
+        gc.disable()  # 6% of a first start: compilation makes millions of objects that stay
         try:
             with deferred_signals(), warnings.catch_warnings():
                 # Numba warns where a process compiles a kernel for records that begin like those of another version.

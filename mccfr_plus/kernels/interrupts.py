@@ -9,8 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-# Ctrl-C, the warning of batch systems before they kill, and closed terminals (not on Windows).
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP  # Ctrl-C, batch systems before they kill, closed terminals
 
 
 @contextlib.contextmanager
@@ -37,5 +36,5 @@ def deferred_signals(on_signal: Callable[[], object] = lambda: None) -> Iterator
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    for number, frame in waiting:
-        handlers[signal.Signals(number)](number, frame)
+    for received, frame in waiting:
+        handlers[signal.Signals(received)](received, frame)

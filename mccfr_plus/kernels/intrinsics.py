@@ -101,16 +101,13 @@ def _call_nothing(context, builder, signature, arguments):
 
 @in_kernels(lambda address, first, second: types.none(types.int64, types.int64, types.int64), _call_nothing)
 def call_back(address, first, second):
-    """Calls the callback at an address with two whole numbers, with the interpreter's lock."""
+    """Calls the callback at an address with two integers, with the interpreter's lock."""
     callback(int(address))(int(first), int(second))
 
 
 def yield_address() -> int:
-    """Returns the address of the system's function that lets another thread run; 0 if there is none by that name."""
-    try:
-        return address_of(ctypes.CDLL(None).sched_yield)
-    except (AttributeError, OSError, TypeError):  # not a POSIX system
-        return 0
+    """Returns the address of the system's function that lets another thread run."""
+    return address_of(ctypes.CDLL(None).sched_yield)
 
 
 @in_kernels(lambda address: types.none(types.int64), _call_nothing)

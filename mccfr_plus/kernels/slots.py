@@ -48,6 +48,12 @@ def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
     ConfigError: if they do otherwise, or if what fills a slot has other parameters; if a kernel calls itself; if a slot
     is reached as an attribute of a module.
     """
+    numbers = (
+        (id(place), type(new), new if isinstance(place, Constant) else id(new)) for place, new in bindings.items()
+    )
+    key = id(kernel), partial, *numbers
+    if key in _bound:
+        return _bound[key][0]
     binder = _Binder(bindings)
     bound = binder.bound(kernel, ())
     if not partial:
@@ -56,10 +62,11 @@ def bind(kernel: Any, bindings: Bindings, *, partial: bool = False) -> Any:
             raise ConfigError(f"{_name(kernel)} does not use the slots {', '.join(sorted(unused))}.")
         if binder.open:
             raise ConfigError(f"{_name(kernel)}: nothing fills the slots {', '.join(sorted(binder.open))}.")
+    _bound[key] = bound, (kernel, dict(bindings))
     return bound
 
 
-_bound: dict[tuple, tuple[Any, Any]] = {}  # what replaces values is kept alive, as the key holds its id
+_bound: dict[tuple, tuple[Any, Any]] = {}  # with what keys hold the ids of, which is kept alive
 
 
 class _Binder:
@@ -75,7 +82,7 @@ class _Binder:
         """Returns a kernel with its slots filled: the kernel itself where nothing changes."""
         if any(kernel is caller for caller in callers):
             why = "such kernels crash when they are loaded from the disk. Write a loop, with a stack if need be."
-            raise ConfigError(f"The kernel {_name(kernel)} calls itself: {why}")
+            raise ConfigError(f"the kernel {_name(kernel)} calls itself: {why}")
         if id(kernel) not in self._done:
             self._done[id(kernel)] = self._copied(kernel, (*callers, kernel)), kernel
         return self._done[id(kernel)][0]
@@ -95,7 +102,7 @@ class _Binder:
             module, _, attribute = name.rpartition(".")
             if module:
                 advice = f"import {attribute} by its name, so that it can be replaced."
-                raise ConfigError(f"The kernel {source.__name__} reaches a slot through {name}: {advice}")
+                raise ConfigError(f"the kernel {source.__name__} reaches a slot through {name}: {advice}")
         if not changes:
             return kernel
         key = (source, tuple((name, id(new)) for name, new in changes.items()))
@@ -120,8 +127,9 @@ class _Binder:
 
 @functools.lru_cache(None, typed=True)
 def _with_value(constant: Constant, value: bool | int | float) -> Constant:
-    """Returns the constant with another value; the same object for the same value of the same type."""
-    return dataclasses.replace(constant, value=value)
+    """Returns the constant with a value, perhaps another; the same object for the same value of the same type."""
+    is_same = type(value) is type(constant.value) and value == constant.value
+    return constant if is_same else dataclasses.replace(constant, value=value)
 
 
 def _copy(source: FunctionType, changes: dict[str, Any]) -> FunctionType:

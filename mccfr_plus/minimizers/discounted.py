@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.kernels.compile import inline_kernel, kernel
+from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import unlikely
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.minimizer import CUTS, PREDICTS, REGRET, Minimizer, expected_value, play_in_proportion
@@ -65,7 +65,7 @@ def discounted(values, strategy, tables, first, last, iteration, parameters):
     return value
 
 
-@kernel
+@inline_kernel
 def prepare_discount(tree, strategy, tables, scratch, player, iteration, parameters):
     """Moves the discounts on to an iteration, over any that updated nothing. `parameters` is modified in place."""
     while parameters[AT] < iteration:
@@ -94,15 +94,15 @@ def _factor(iteration, exponent):
 class Discounted(Minimizer):
     """Discounted regret matching, the rule of DCFR: regrets are discounted after each update (Brown, Sandholm 2019).
 
-    R = (R + r) d, with d = t^alpha / (t^alpha + 1) where R + r is positive, and d = t^beta / (t^beta + 1) elsewhere.
-    The next strategy is proportional to [R]+.
+    After iteration t with regrets r, the cumulative regrets R become (R + r) d, with d = t^alpha / (t^alpha + 1) where
+    R + r is positive, and d = t^beta / (t^beta + 1) elsewhere. The next strategy is proportional to [R]+.
 
-    The paper's gamma weights the average: `PowerAverage(gamma)`. Infosets that sampled traversals miss receive all
-    missed discounts, exactly, when they are next touched.
+    The paper's gamma, the exponent of the average's weights, is set with `PowerAverage(gamma)`. Infosets that sampled
+    traversals miss receive all missed discounts, exactly, when they are next touched.
 
     Args:
         alpha: Exponent for positive regrets; infinity does not discount them. With alpha < 1, regrets that receive no
-            additions vanish, after which the next strategy is uniform; with alpha = 0, this takes a thousand
+            additions vanish, after which the next strategy is uniform; with alpha = 0, this takes about a thousand
             iterations.
         beta: Exponent for negative regrets; minus infinity drops them.
 
@@ -170,8 +170,8 @@ def discounted_plus() -> Discounted:
 class ScheduledDiscounted(Discounted):
     """Discounted regret matching on a schedule, the rule of HS-DCFR (Zhang, McAleer, Sandholm 2026, equations 2 to 4).
 
-    alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n until iteration n; later, both are constant. The default average is
-    `ScheduledAverage` with the same n.
+    alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n until iteration n; thereafter, both are constant. The default
+    average is `ScheduledAverage` with the same n.
 
     Args:
         iterations: The planned number of iterations n, at least 1.
@@ -206,9 +206,9 @@ class ScheduledDiscounted(Discounted):
 class PredictiveDiscounted(Discounted):
     """Predictive discounted regret matching+, the rule of PDCFR+ (Xu et al. 2024, section 4).
 
-    Let r be the regrets of iteration t and R the cumulative regrets. Then R = [d R + r]+ with d = (t-1)^alpha /
-    ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+, where d' is the d of the next iteration.
-    The average has weights t^5.
+    Let r be the regrets of iteration t and R the cumulative regrets. Then R becomes [d R + r]+ with d = (t-1)^alpha /
+    ((t-1)^alpha + 1), and the next strategy is proportional to [d' R + r]+, where d' is the value of d in the next
+    iteration. In the average, iteration t has weight t^5.
 
     Args:
         alpha: Exponent of the discount; infinity means no discount, which is predictive regret matching+.

@@ -128,7 +128,7 @@ class Hedge(ExponentialWeights):
 # Rows of the tables of `dilated`; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
 VALUE = 1  # V
-WEIGHT = 2  # beta
+WEIGHT = 2  # beta; 0: 1, as where all weights are constant
 PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
 
 CONSTANT = "constant"
@@ -142,8 +142,8 @@ RELATIVE = Constant("RELATIVE", True, "Whether uniform play has entropy 0, by lo
 @inline_kernel
 def dilated(values, strategy, tables, first, last, iteration, parameters):
     """FTRL, OMD and MMD at one infoset. See `Minimizer`. Returns the change of its smoothed value V, in payoffs."""
-    eta, keep, weight = parameters[ETA_NOW], parameters[KEEP], tables[WEIGHT, at(first)]
-    best = -math.inf
+    eta, keep, weight, best = parameters[ETA_NOW], parameters[KEEP], tables[WEIGHT, at(first)], -math.inf
+    weight = weight if weight > 0.0 else 1.0  # of an infoset that was found on the way
     for slot in range(first, last):
         score = keep * tables[SCORE, at(slot)] + eta * values[at(slot)]
         tables[SCORE, at(slot)] = score
@@ -195,7 +195,6 @@ class Dilated(ExponentialWeights):
     eta: float = number(10.0, above=0)
     weights: str = choice("kroer", SCHEMES)
     optimistic: bool = switch(False)
-    row_of_ones: ClassVar[int | None] = WEIGHT
     kernel: ClassVar[Any] = staticmethod(dilated)
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
 
@@ -230,10 +229,10 @@ class Dilated(ExponentialWeights):
 
 @dataclass(frozen=True)
 class FTRL(Dilated):
-    """Follow the regularized leader with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 3).
+    """Follow the regularized leader with dilated entropy (Farina, Kroer, Sandholm 2020, equation 3).
 
-    The next strategy maximizes eta <G, x> - psi(x) over sequence-form strategies x, with the sum G of all gradients and
-    the dilated entropy psi.
+    The next strategy maximizes eta <G, x> - psi(x) over sequence-form strategies x, where G is the sum of all gradients
+    and psi is the dilated entropy.
 
     Args:
         eta: Constant step size, in 1 / payoff, above 0. The recursive weights grow with the depth of the game, and so
@@ -252,7 +251,7 @@ class FTRL(Dilated):
 
 @dataclass(frozen=True)
 class OMD(Dilated):
-    """Online mirror descent with dilated entropy, on sequences (Farina, Kroer, Sandholm 2020, equation 2).
+    """Online mirror descent with dilated entropy (Farina, Kroer, Sandholm 2020, equation 2).
 
     With a constant step size, its iterates equal those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
 
@@ -260,7 +259,7 @@ class OMD(Dilated):
         eta: Step size, in 1 / payoff, above 0.
         weights: See `FTRL`.
         optimistic: Whether to count the last gradient twice.
-        decay: Exponent d of eta / t^d, in 0 .. 1; 0 keeps the step size constant.
+        decay: Exponent d in eta / t^d, in 0 .. 1; 0 keeps the step size constant.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.OMD(eta=10.0)).run(100).exploitability() < 0.05
@@ -273,19 +272,20 @@ class OMD(Dilated):
 
 @dataclass(frozen=True)
 class MagneticMirrorDescent(Dilated):
-    """Magnetic mirror descent with dilated entropy, on whole sequences (Sokota et al. 2023).
+    """Magnetic mirror descent with dilated entropy, applied to whole sequence-form strategies (Sokota et al. 2023).
 
-    The next plan maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where psi is the dilated entropy. With constant
-    settings (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha; with
-    decreasing settings, it approaches a Nash equilibrium. By default, no average is formed.
+    The next sequence-form strategy x maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where g is the gradient, psi
+    is the dilated entropy and D is its Bregman divergence. In two-player zero-sum games with constant settings
+    (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha; with decreasing
+    settings, it approaches a Nash equilibrium. By default, no average is formed.
 
     Needs exact gradients: estimator ``full``.
 
     Args:
         eta: Step size in the first iteration, in 1 / payoff, above 0.
-        alpha: Temperature in the first iteration, in payoffs, at least 0; 0 gives mirror descent.
-        decay: Exponent d of eta / t^d and alpha / t^d, in 0 .. 1.
-        weights: Weights of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` has 1 everywhere.
+        alpha: Temperature in the first iteration, in units of payoff, at least 0; 0 gives mirror descent.
+        decay: Exponent d in eta / t^d and alpha / t^d, in 0 .. 1.
+        weights: Weights of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` uses 1 everywhere.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.MagneticMirrorDescent())

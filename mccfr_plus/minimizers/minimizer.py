@@ -24,36 +24,34 @@ PREDICTS = Constant("PREDICTS", False, "Whether the last regrets count again, as
 
 @dataclass(frozen=True)
 class Minimizer(Component):
-    """Minimizes regret at every information set, given sampled action values.
+    """Minimizes regret at every information set, given exact or sampled action values.
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
-    once per touched infoset with several actions, children before parents. `values` and `strategy` are ``[num_slots]``,
-    `tables` is ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
+    once for each touched infoset that has several actions, children before parents. `values` and `strategy` have shape
+    ``[num_slots]``, and `tables` ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
 
-    1. ``values[first:last]`` are the counterfactual values of the actions, ``strategy[first:last]`` is the strategy
+    1. ``values[first:last]`` are the counterfactual values of the actions, and ``strategy[first:last]`` is the strategy
        that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
     2. Return the infoset's value for its parent: for regret matching, the expected value of the strategy played.
     3. Do not write to other slots. You may use ``values[first:last]`` as scratch memory.
-    4. Write nothing but probabilities to `strategy`, even temporarily: with ``thread_mode="fast"`` threads share it.
+    4. Write nothing but probabilities to `strategy`, even temporarily: with ``thread_mode="fast"``, threads share it.
 
     docs/tutorials/own-components.md has a complete example.
 
     Attributes:
         short_name: The minimizer's name in messages.
         kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
-        prepare: A kernel that is called once per update, before the first infoset. Default: none. ``prepare(tree,
-            strategy, tables, scratch, player, iteration, parameters)``; it may modify `tables`, `scratch` and
-            `parameters`.
+        prepare: A kernel that is called once per update, before the first infoset is processed. Default: none. Its
+            signature is ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may modify
+            `tables`, `scratch` and `parameters`.
         num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
-        provides: Its properties, in terms of `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
-            cumulative regrets, including negative ones, perhaps without the latest discounts; `DIFFERENCES` if it uses
+        provides: The minimizer's properties, from `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
+            cumulative regrets, including negative ones, possibly without the latest discounts; `DIFFERENCES` if it uses
             only differences between an infoset's values, so that `full` may omit payoffs that are equal for all
             actions.
-        needs: What the minimizer needs from the tree and other components, in the same terms.
+        needs: What the minimizer needs from the tree and other components, from the same module.
         default_average: Short name of the average in the minimizer's paper.
-        row_of_ones: The row of the tables in which a new infoset has a 1 at its first slot. Default: all rows start at
-            0.
 
     Examples:
         >>> mccfr_plus.Discounted(alpha=1.5, beta=0.0).parameters()[:2]
@@ -68,7 +66,6 @@ class Minimizer(Component):
     provides: ClassVar[frozenset[str]] = frozenset()
     needs: ClassVar[frozenset[str]] = frozenset()
     default_average: ClassVar[str] = "uniform"
-    row_of_ones: ClassVar[int | None] = None
 
     def parameters(self) -> np.ndarray:
         """Returns the ``parameters`` of the kernels, float64, which the kernels may modify."""
@@ -241,8 +238,8 @@ class RegretMatching(Minimizer):
 class RegretMatchingPlus(Minimizer):
     """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
-    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
-    proportional to R, or uniform if R is 0.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
+    is proportional to R, or uniform if R is 0.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RegretMatchingPlus()).run(100).exploitability() < 0.05
@@ -282,12 +279,12 @@ class PredictiveRegretMatching(Minimizer):
 class PredictiveRegretMatchingPlus(Minimizer):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
 
-    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
-    proportional to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
+    is proportional to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
 
     Args:
-        alpha: Reduces the weight of the prediction to 1 / (1 + alpha); at least 0; 2 in SAPCFR+ (Meng et al.
-            2026, equation 4).
+        alpha: A number of at least 0 that reduces the weight of the prediction to 1 / (1 + alpha). SAPCFR+ uses 2 (Meng
+            et al. 2026, equation 4).
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatchingPlus())

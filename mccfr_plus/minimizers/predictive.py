@@ -56,8 +56,8 @@ def asymmetric(values, strategy, tables, first, last, iteration, parameters):
 class AsymmetricPredictive(Minimizer):
     """Asymmetric predictive regret matching+, the rule of APCFR+ (Meng et al. 2026, equations 4 and 10).
 
-    Let r be the regrets of this iteration and R the cumulative regrets. Then R = [R + r]+, and the next strategy is
-    proportional to [R + r / (1 + alpha)]+. alpha grows with the past prediction errors of this information set:
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
+    is proportional to [R + r / (1 + alpha)]+. Here, alpha grows with the past prediction errors of the information set:
 
         alpha = min(largest, sqrt(sum of |r_t - r_{t-1}|^2 / sum of |R_t - R_{t-1}|^2)),      r_0 = 0,  R_0 = 0.
 
@@ -159,10 +159,10 @@ def smooth_predictive(values, strategy, tables, first, last, iteration, paramete
 class SmoothPredictive(Minimizer):
     """Smooth predictive regret matching+ (Farina et al. 2023, algorithm 2).
 
-    Let r be the regrets of this iteration and P the projection onto nonnegative vectors that sum to at least 1. Then R
-    = P(R + eta r), and the next strategy is proportional to P(R + eta r). So regrets sum to at least 1, and
-    strategies change gradually. The restarts of Cai et al. 2025, which depend on all information sets together, are
-    not implemented.
+    Let r be the regrets of this iteration and P the projection onto the set of nonnegative vectors that sum to at least
+    1. Then R becomes P(R + eta r), and the next strategy is proportional to P(R + eta r). Hence, regrets have a sum of
+    1 or more, and strategies change gradually. The restarts of Cai et al. 2025, which depend on all information sets
+    together, are not implemented.
 
     Args:
         eta: Factor of the regrets, in 1 / payoff, above 0.

@@ -104,7 +104,7 @@ class RegularizedMirrorDescent(Minimizer):
     must be exact, so the estimator must be ``full``.
 
     Args:
-        tau: Weight of the regularizer in the first period, in payoffs, from 0 to the square root of kappa.
+        tau: Weight of the regularizer in the first period, in units of payoff, from 0 to the square root of kappa.
         gamma: Minimum probability of an action times the number of actions, in 0 .. 1. The last strategy approaches an
             equilibrium of the game with this restriction on all players.
         kappa: 1 / (initial step size)^2, in payoff^2, above 0.
@@ -211,19 +211,19 @@ def prepare_reward_transformation(tree, strategy, tables, scratch, player, itera
 class RewardTransformation(Minimizer):
     """Regret matching+ with reward transformation, the rule of RTCFR+ (Meng et al. 2025, algorithm 1).
 
-    A player pays for its distance from a reference plan y, which is moved to the solutions found. For the player's plan
-    x and n actions (equations 2 and 3; initial values as in appendix H),
+    A player pays for its distance from a reference plan y, which is moved periodically to the solution found so far.
+    For the player's plan x and n actions (equations 2 and 3; initial values as in appendix H),
 
         v(I, a) = g(I, a) - mu (x(I, a) - y(I, a)) + the values of the infosets behind (I, a),
         theta = [theta + v - <v, s>]+,   s proportional to theta,   the next strategy is (1 - gamma n) s + gamma.
 
-    y starts as the uniform strategy. After every `period` iterations, it becomes the plan of the current strategy, and
-    gamma is halved; theta is kept. By default, no average is formed. The gradients must be exact, so the estimator must
-    be ``full``.
+    The plan y starts as the uniform strategy. After every `period` iterations, it becomes the plan of the current
+    strategy, and gamma is halved; theta is kept. By default, no average is formed. The gradients must be exact, so the
+    estimator must be ``full``.
 
     Args:
-        mu: Weight of the distance, in payoffs, at least 0. The best values in the paper are 1e-4 to 0.1, depending on
-            the game.
+        mu: Weight of the distance, in units of payoff, at least 0. The best values in the paper are 1e-4 to 0.1,
+            depending on the game.
         period: Number of iterations after which the reference plan is updated, at least 1.
         gamma: Minimum probability of an action in the first period, in 0 .. 1; halved after each period.
 

@@ -110,7 +110,7 @@ def new_solver(game: Any, spec: str | Spec | Settings, *, seed: Any = None, **li
         raise
     except (MemoryError, RuntimeError) as error:  # torch raises the latter
         reason = str(error).splitlines()[0]
-        raise BudgetError(f"out of memory for the networks of {name} ({reason}): use smaller networks.") from None
+        raise BudgetError(f"not enough memory for the networks of {name} ({reason}): use smaller networks.") from None
 
 
 def from_checkpoint(path: str | os.PathLike, game: Any = None) -> Any:

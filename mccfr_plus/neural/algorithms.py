@@ -14,9 +14,9 @@ from mccfr_plus.neural.memory import Aggregated, Bootstrapped, Reservoir, Sample
 from mccfr_plus.neural.network import Learner
 from mccfr_plus.neural.network_policy import MATCHING, UNIFORM, strategy_of
 from mccfr_plus.neural.paths import ExternalSampling, Paths, Trajectories, corrected_regrets, plain_regrets
-from mccfr_plus.neural.solver import NeuralSolver, Seed
+from mccfr_plus.neural.solver import NeuralSolver
 from mccfr_plus.neural.values import ExactValues, PathValues, TreeValues
-from mccfr_plus.parameters import new_states
+from mccfr_plus.parameters import Seed, new_states
 from mccfr_plus.policies.table import TreePolicy
 
 
@@ -141,7 +141,7 @@ class DeepCFR(AdvantageSolver):
             ``"batched"``: networks are evaluated at many histories in parallel, for games of any size; policies are
             `NetworkPolicy` objects. A `Representation` is accepted as well. Default: a tree if the game has at most a
             million histories.
-        seed: An integer for a repeatable run (bitwise identical on one machine), a numpy generator, or None.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a NumPy generator, or None.
         network: A function from the numbers of inputs and outputs to a `torch.nn.Module`, or a mapping of some of the
             roles ``"regrets"``, ``"values"`` and ``"average"`` to such functions. Default: an `MLP`.
         optimizer: A function from a list of parameters to a `torch.optim.Optimizer`, or a mapping from roles to such

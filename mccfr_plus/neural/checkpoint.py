@@ -61,8 +61,8 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
     for name, own in (ours["config"] | ours).items():
         if name != "config" and (kept := theirs.get(name, "missing")) != own:
             raise CheckpointError(
-                f"{path} belongs to another run: its {name} is {kept}, and the solver's is {own}. Use "
-                f"{header['algorithm']}.from_checkpoint, which takes settings from the file, or choose another file."
+                f"{path} belongs to another run: its {name} is {kept}, but the solver's is {own}. Choose "
+                f"another file or use {header['algorithm']}.from_checkpoint, which takes the settings from this file."
             )
     return header
 

@@ -47,7 +47,7 @@ def by_representation(tree: Any, batched: Any) -> Any:
 def check_representation(name: Any) -> None:
     if name not in (None, "tree", "batched"):
         raise ConfigError(
-            f"representation={name!r}: give 'tree', 'batched', or None for a tree if the game can be compiled."
+            f"representation={name!r}: give 'tree', 'batched', or None, which uses a tree if the game can be compiled."
         )
 
 

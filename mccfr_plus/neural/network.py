@@ -41,7 +41,7 @@ class Modules(NamedTuple):
         factories = given if isinstance(given, Mapping) else dict.fromkeys(ROLES, given)
         if not all(key in ROLES and (callable(each) or each is None) for key, each in factories.items()):
             roles = ", ".join(ROLES)
-            raise ConfigError(f"{name}={given!r}: give a function, or a mapping of some of {roles} to functions.")
+            raise ConfigError(f"{name}={given!r}: give a function, or a mapping from some of {roles} to functions.")
         return factories.get(role)
 
 
@@ -67,7 +67,7 @@ def device_of(name: Any) -> torch.device:
         device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
         torch.zeros(1, device=device).cpu()
     except (AssertionError, NotImplementedError, RuntimeError, TypeError):
-        raise ConfigError(f"device={name!r}: torch cannot compute there. Give 'cpu', 'cuda' or None.") from None
+        raise ConfigError(f"device={name!r}: torch cannot use this device. Give 'cpu', 'cuda' or None.") from None
     return device
 
 

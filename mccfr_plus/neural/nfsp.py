@@ -14,8 +14,8 @@ from mccfr_plus.neural.network import Learner, Modules, torch
 from mccfr_plus.neural.network_policy import SOFTMAX, greedy, masked_softmax
 from mccfr_plus.neural.paths import Paths, Trajectories
 from mccfr_plus.neural.representation import chunks
-from mccfr_plus.neural.solver import NeuralSolver, Seed
-from mccfr_plus.parameters import new_states
+from mccfr_plus.neural.solver import NeuralSolver
+from mccfr_plus.parameters import Seed, new_states
 
 
 class NFSP(NeuralSolver):

@@ -120,7 +120,7 @@ class ExternalSampling(NamedTuple):
             if len(left) > MAX_HISTORIES:
                 raise BudgetError(
                     f"external sampling on {observer.game} has {len(left):,} histories at depth {len(levels) + 1}, but "
-                    f"{MAX_HISTORIES:,} are allowed: give a smaller parallel_traversals, or use DREAM or ESCHER."
+                    f"at most {MAX_HISTORIES:,} are allowed: reduce parallel_traversals, or use DREAM or ESCHER."
                 )
             positions = positions.take(left)
             movers, (infosets, _, masks) = positions.movers.copy(), observer.observe(positions)

@@ -8,8 +8,8 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import BudgetError, ConfigError
-from mccfr_plus.estimators.traversal import max_visits
 from mccfr_plus.evaluation.exact import normalize, own_reach
+from mccfr_plus.kernels.compile import allocating_kernel
 from mccfr_plus.kernels.intrinsics import next_word
 from mccfr_plus.neural import paths
 from mccfr_plus.neural.config import check_representation
@@ -79,10 +79,22 @@ def chunks(count: int, size: int) -> Iterator[int]:
     return (min(size, count - start) for start in range(0, count, size))
 
 
+@allocating_kernel
+def _most_own_nodes(nodes, player):
+    """Returns the largest number of own nodes that a traversal of external sampling visits."""
+    bound = np.zeros(len(nodes), np.int64)
+    for node in range(len(nodes) - 1, -1, -1):
+        is_own, first = nodes[node]["kind"] == player, nodes[node]["first_child"]
+        for child in range(first, first + nodes[node]["num_children"]):
+            bound[node] = bound[node] + bound[child] if is_own else max(bound[node], bound[child])
+        bound[node] += is_own
+    return bound[0]
+
+
 class TreeRepresentation(Representation):
     """A compiled tree: a forward pass over a player's information sets fills its part of a strategy table.
 
-    So the average strategy is exact and needs no memory of strategies, unlike in the papers.
+    Thus, the average strategy is exact and needs no memory of strategies, unlike in the papers.
 
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`, with perfect recall and information-state tensors.
@@ -113,7 +125,7 @@ class TreeRepresentation(Representation):
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
         if isinstance(histories, ExternalSampling):  # no level has more histories than a traversal has leaves
-            infosets = int(max_visits(self.tree.arrays.nodes, histories.player, True, False, True))
+            infosets = int(_most_own_nodes(self.tree.arrays.nodes, histories.player))
             parallel = min(parallel, max(paths.MAX_HISTORIES // (infosets * self.num_actions + 1), 1))
         return super().sample(histories, count, parallel)
 

@@ -15,11 +15,11 @@ from mccfr_plus.neural import checkpoint as checkpoints
 from mccfr_plus.neural.memory import Store, draw_numbers
 from mccfr_plus.neural.network import Learner, Modules, device_of, summary_writer, torch_threads
 from mccfr_plus.neural.representation import new_representation
+from mccfr_plus.parameters import Seed
 from mccfr_plus.solver.iterative import IterativeSolver, Progress
 from mccfr_plus.trees.game_tree import GameTree, given_tree
 
 GameOrTree: TypeAlias = pyspiel.Game | str | GameTree
-Seed: TypeAlias = int | np.random.Generator | None
 
 
 class NeuralSolver(IterativeSolver):

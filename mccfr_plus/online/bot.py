@@ -63,18 +63,18 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     r"""A bot that learns while it plays, with vanishing average regret against any opponents.
 
     It observes only its own information states, its legal actions and, through `end_game`, its payoff. Time and memory
-    are linear in the number of infosets that it visits. Averages are exact sums of the bot's reach times its strategy
-    over all games, without importance weights; docs/how-to/online-play.md derives them.
+    are linear in the number of infosets that it visits. The averages are based on exact sums, over all games, of the
+    bot's reach times its strategy, without importance weights; docs/how-to/online-play.md derives them.
 
     Args:
         player: The bot's player, in a game with perfect recall.
-        epsilon: Exploration at each node, in (0, 1]: the bot plays epsilon / n + (1 - epsilon) strategy with n actions.
-            With d moves of the bot and a payoff range D, exploration costs at most d D epsilon per game; this cost does
-            not vanish.
-        horizon: The number of games T, at least 1, instead of `epsilon`. In each game, the bot plays uniformly
-            throughout with probability T^(-1/3), and otherwise does not explore. **Regret is O(T^(-1/3)) per game**, at
-            any depth.
-        seed: An integer for repeatable play, a numpy generator, or None.
+        epsilon: Exploration at each node, in (0, 1]: at a node with n actions, each is played with probability epsilon
+            / n plus (1 - epsilon) times its probability in the bot's strategy. With d moves by the bot and a payoff
+            range D, exploration costs at most d D epsilon per game; this cost does not vanish.
+        horizon: The number of games T, at least 1, given instead of `epsilon`. With probability T^(-1/3), the bot plays
+            uniformly throughout a game; otherwise, it does not explore in that game. **Regret is O(T^(-1/3)) per
+            game**, at any depth.
+        seed: An integer for repeatable play, a NumPy generator, or None.
 
     Raises:
         ConfigError: If a parameter is out of range, or if neither or both of `epsilon` and `horizon` are given.
@@ -118,7 +118,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     # --- pyspiel.Bot ---
 
     def restart(self) -> None:
-        """Begins a game. A game that did not reach `end_game` is discarded."""
+        """Begins a game. A previous game for which `end_game` was not called is discarded."""
         self._begin(playing=True)
 
     def restart_at(self, state: pyspiel.State) -> None:
@@ -130,7 +130,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return True
 
     def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
-        """Returns [(action, probability)] of the next `step`, including exploration."""
+        """Returns [(action, probability)] for the next `step`, including exploration."""
         actions = state.legal_actions(self._player)
         if not actions:
             return []
@@ -146,7 +146,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         """Returns an action for the bot's player, and remembers it until the end of the game.
 
         The bot reads only the player's information state and legal actions. Raises GameError if the information state
-        occurs twice in this game, or is reached by different actions of the player than before.
+        occurs twice in this game, or if the player reaches it by different actions than before.
         """
         actions = state.legal_actions(self._player)
         if not actions:
@@ -171,9 +171,9 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             infoset = self._infosets[key] = Infoset(actions, parent, index)
         elif infoset.parent is not parent or infoset.parent_index != index or infoset.actions != actions:
             raise GameError(
-                f"information state {key!r} of player {self._player} was reached after different own actions, or with "
-                f"legal actions other than {infoset.actions}. Either step() was called twice for one move, restart() "
-                "was not called after an interrupted game, or the game has imperfect recall."
+                f"information state {key!r} of player {self._player} was reached after different actions of it, "
+                f"or with legal actions other than {infoset.actions}. Either step() was called twice for one move, "
+                "restart() was not called after an interrupted game, or the game has imperfect recall."
             )
         return infoset
 
@@ -183,7 +183,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         """Ends the game and learns from its payoff. `play_games` calls this.
 
         Raises:
-            ConfigError: If the payoff is not a finite number, or no game has begun since the last one.
+            ConfigError: If the payoff is not a finite number, or if no game has begun since the last one ended.
             GameError: If the probability of the bot's actions underflows.
         """
         payoff = float(payoff)
@@ -209,39 +209,26 @@ class OnlineOutcomeSampling(pyspiel.Bot):
 
     # --- policies ---
 
-    def current_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
-        """Returns a copy of the strategy for the next game; see `average_policy` for the arguments."""
-        rows = {}
-        reaches: dict[Infoset, list[float]] = {}  # own reach of each infoset's sequences
-        for key, infoset in self._infosets.items():
-            row = infoset.strategy
-            if exploring and self.horizon is None:
-                row = _mixed(row, self.epsilon)
-            elif exploring:
-                above = 1.0 if infoset.parent is None else reaches[infoset.parent][infoset.parent_index]
-                reaches[infoset] = [above * p for p in row]
-                row = self._mixed_by_game(infoset, reaches[infoset], 1)
-            rows[key] = _row(infoset.actions, row)
+    def current_policy(self, game: pyspiel.Game | None = None) -> InfoStatePolicy:
+        """Returns a copy of the next game's strategy, without exploration. Some OpenSpiel functions need `game`."""
+        rows = {key: _row(infoset.actions, infoset.strategy) for key, infoset in self._infosets.items()}
         return InfoStatePolicy(self._player, rows, game)
 
     def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
         """Returns a copy of the average of the strategies over all games.
 
         With `exploring`, the average includes exploration, so its value against a fixed opponent is the mean of the
-        expected values of all games played. Some OpenSpiel functions need `game`.
+        expected values of all games played. For `game` see `current_policy`.
         """
         rows = {}
         for key, infoset in self._infosets.items():
             infoset.update_sums(self.num_games, self._epsilon_of_sums)
             sums = infoset.sums[exploring and self.horizon is None]
             if exploring and self.horizon is not None:
-                sums = self._mixed_by_game(infoset, sums, self.num_games)
+                floor = self.epsilon * self.num_games * infoset.uniform_reach / len(sums)
+                sums = [floor + (1.0 - self.epsilon) * each for each in sums]
             rows[key] = _row(infoset.actions, sums)
         return InfoStatePolicy(self._player, rows, game)
-
-    def _mixed_by_game(self, infoset: Infoset, reach: list[float], num_games: int) -> list[float]:
-        floor = self.epsilon * num_games * infoset.uniform_reach / len(reach)
-        return [floor + (1.0 - self.epsilon) * r for r in reach]
 
 
 def _mixed(strategy: list[float], share: float) -> list[float]:

@@ -48,14 +48,14 @@ def play_games(
     ``end_game(payoff)``, it is called at the end of each game.
 
     Args:
-        game: A game or a game string; turn-based or with simultaneous moves.
+        game: A game or a game string, turn-based or with simultaneous moves.
         bots: One per player, in the order of players, from Python or C++.
         num_games: Number of games, at least 1.
-        seed: Seed of the chance outcomes; bots have their own seeds.
+        seed: Seed for the chance outcomes; bots have their own seeds.
         progress: Whether to show a progress bar.
 
     Raises:
-        GameError: If the game is unknown, inconsistent or a mean-field game, or a bot's action is illegal.
+        GameError: If the game is unknown, inconsistent or a mean-field game, or if a bot's action is illegal.
         ConfigError: If the number of bots or of games, or the seed, is out of range.
 
     Examples:
@@ -112,6 +112,6 @@ def _step(bot: pyspiel.Bot, player: int, state: pyspiel.State) -> int:
     if action not in legal:
         raise GameError(
             f"the bot of player {player}, a {type(bot).__name__}, chose action {action} at history {state.history()}, "
-            f"where {legal} are legal: is it a bot for this player?"
+            f"where {legal} are legal: check that it is a bot for this player."
         )
     return action

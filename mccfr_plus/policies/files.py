@@ -29,9 +29,9 @@ _FIELDS = {
 def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> None:
     """Writes a policy to a file, completely or not at all.
 
-    The file is a numpy `.npz` with ``format``, ``version`` and ``game`` (OpenSpiel's string). A `TreePolicy` has
-    ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]`` float64). A
-    `KeyedPolicy` has the arrays of its `KeyedTable`, and the ``kind`` of its keys.
+    The file is a NumPy `.npz` file with ``format``, ``version`` and ``game`` (OpenSpiel's string). For a `TreePolicy`,
+    it also has ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]``
+    float64). For a `KeyedPolicy`, it also has the arrays of its `KeyedTable`, and the ``kind`` of its keys.
 
     Raises:
         PolicyFileError: If the file cannot be written.
@@ -75,7 +75,7 @@ def require_no_other(path: str | os.PathLike, game: pyspiel.Game) -> None:
         held = str(archive["game"]) if is_policy else json.loads(bytes(archive["header.json"]))["game"]
     if held not in (None, file_name_of(str(game))):
         raise PolicyFileError(
-            f"{path} holds a policy for {held} and is not overwritten: delete it, or choose another name."
+            f"{path} holds a policy for {held} and will not be overwritten: delete it, or choose another name."
         )
 
 
@@ -117,7 +117,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     is_public, given = str(fields["fingerprint"]).startswith(FINGERPRINT), given_public_tree(game)
     tree: Any = given or (PublicTree(game) if is_public else compile_game(game))
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
-        raise PolicyFileError(f"{no_fit} {tree.game}, by information states or actions: evaluate it on its own game.")
+        raise PolicyFileError(f"{no_fit} {tree.game} (information states or actions differ): use it on its own game.")
     if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
         raise PolicyFileError(damaged)
     return TreePolicy(tree, strategy)
@@ -134,7 +134,7 @@ def _read(path: str | os.PathLike) -> dict[str, np.ndarray]:
             is_checkpoint = "header.json" in archive
             wanted = _FIELDS.get(str(archive["format"]), set()) if "format" in archive else set()
             fields = {name: archive[name] for name in wanted}
-    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and numpy
+    except Exception as error:  # a damaged archive may raise nearly anything, from zipfile, zlib and NumPy
         raise PolicyFileError(f"{no_policy}, or is damaged ({type(error).__name__}). Write it again.") from None
     if is_checkpoint:
         raise PolicyFileError(f"{no_policy} but a checkpoint: use Solver.from_checkpoint(path).average_policy().")

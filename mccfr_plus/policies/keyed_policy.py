@@ -57,7 +57,7 @@ def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> Key
     rows = rows_of(first[group], counts)
     actions = table.actions[rows_of(table.first[:-1][is_first], counts[is_first])]
     if (counts != counts[is_first][group]).any() or (actions[rows] != table.actions).any():
-        raise PolicyError("an information state has two sets of legal actions: the game is inconsistent.")
+        raise PolicyError("an information state has two different sets of legal actions: the game is inconsistent.")
     weights = np.where(np.bincount(group, weights)[group] > 0.0, weights, 1.0)  # equal ones where nothing was added
     sums = np.bincount(rows, table.probabilities * np.repeat(weights, counts), first[-1])
     shares = sums / np.repeat(np.bincount(group, weights), counts[is_first])
@@ -65,7 +65,7 @@ def _merged(table: KeyedTable, is_first: np.ndarray, weights: np.ndarray) -> Key
 
 
 class KeyedPolicy(JointTablePolicy):
-    """A joint policy at the information states that a solver has found, which is uniform elsewhere.
+    """A joint policy that is defined at the information states found by a solver and is uniform elsewhere.
 
     Args:
         game: The turn-based game.
@@ -121,17 +121,17 @@ class KeyedPolicy(JointTablePolicy):
         if not is_first.all():
             table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
             logger.warning(
-                "%s has imperfect recall: where several pasts of a player lead to one information state, the policy "
-                "plays the mean over these pasts, without a guarantee.",
+                "%s has imperfect recall: where several sequences of actions lead a player to one information state, "
+                "the policy plays the mean over these sequences, which need not approach an equilibrium.",
                 tree.game.get_type().short_name,
             )
         return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
-        """Returns `strategy` with this policy's probabilities where it has any; PolicyError if they do not fit."""
+        """Returns a copy of `strategy` with this policy's probabilities where it has any; PolicyError if none fit."""
         if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
             given, needed = (f"{each.game} with {each.keys.kind!r} keys" for each in (self, tree))
-            raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the same options.")
+            raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the policy's options.")
         result, infosets = strategy.copy(), tree.found_infosets
         pairs = ((self.table.players, self.table.keys), (infosets["player"], tree.found_keys))
         rows = (np.column_stack([players.astype(np.int64), keys]) for players, keys in pairs)
@@ -143,17 +143,17 @@ class KeyedPolicy(JointTablePolicy):
         return result
 
     def find(self, info_state: str, player: int) -> dict[int, float] | None:
-        """Returns {action: probability} at an information state; None if the policy cannot find it by its text."""
+        """Returns {action: probability} at an information state, or None if its string is not found."""
         key = self.keys.find(info_state)
         return None if key is None else self._row(key, player)
 
     def at_view(self, view: Sequence[int], player: int) -> dict[int, float] | None:
-        """Returns {action: probability} for a player's view, as written by the rules' `look`; None if not found.
+        """Returns {action: probability} for a player's view, as the rules' `look` writes it; None if not found.
 
         The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
         """
         if not isinstance(self.keys, RulesKeys):
-            raise PolicyError(f"{self.keys.kind!r} keys cannot be looked up by views: solve with tree='rules'.")
+            raise PolicyError(f"{self.keys.kind!r} keys have no views of compiled rules: solve with tree='rules'.")
         return self.keys.row_of([self._row(key, player) for key in self.keys.of_view(np.array(view, np.int64))])
 
     def _row(self, key: tuple[int, int], player: int) -> dict[int, float] | None:
@@ -191,11 +191,11 @@ class KeyedPolicy(JointTablePolicy):
         return PolicyTable(players, texts, actions, names, self.table.probabilities[:end], reach=None)
 
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
-        """Raises PolicyError: a `KeyedPolicy` contains only hashes of information states."""
+        """Raises PolicyError, because a `KeyedPolicy` contains only hashes of information states."""
         raise PolicyError(
-            "OpenSpiel's C++ policies are tables of texts, and this policy has hashes of information states, not the "
-            "texts. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), or its to_tabular(), which "
-            "visits all states, or solve with tree='compiled'."
+            "OpenSpiel's C++ policies are tables indexed by information state strings, of which this policy has only "
+            "hashes. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), convert it with "
+            "to_tabular(), which visits all states, or solve with tree='compiled'."
         )
 
     def __reduce__(self) -> tuple:

@@ -75,7 +75,7 @@ class TablePolicy(openspiel_policy.Policy):
 class InfoStatePolicy(TablePolicy):
     """One player's strategy, uniform at information states without an entry and for the other players.
 
-    The policy accepts states of a simultaneous game and of its turn-based conversion.
+    The policy accepts states of a simultaneous-move game and of its turn-based conversion.
 
     Args:
         player: The player who follows the strategy.
@@ -114,7 +114,7 @@ class JointTablePolicy(TablePolicy):
     def to_table(self, most: int | None = None) -> PolicyTable:
         """Returns arrays with one row per information state and action, for at most `most` information states.
 
-        The columns are those of `to_dataframe`. Where reach is known, the states reached most often come first.
+        The columns are those of `to_dataframe`. If reach is known, the states reached most often come first.
         """
 
     def to_dataframe(self) -> Any:
@@ -294,8 +294,8 @@ def distinct(texts: Sequence[str], game: pyspiel.Game) -> Sequence[str]:
     if len(set(texts)) < len(texts):
         text = Counter(texts).most_common(1)[0][0]
         raise PolicyError(
-            f"players of {game} share information states such as {text!r}, which a table indexed by texts cannot tell "
-            "apart. Use the policies as they are."
+            f"several players of {game} have the information state string {text!r}, so a table indexed by strings "
+            "cannot tell them apart. Use the policies as they are."
         )
     return texts
 

@@ -14,14 +14,7 @@ from mccfr_plus.games.rules import CHANCE
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.parameters import check_whole
-from mccfr_plus.search.partial_game import (
-    Subgame,
-    children,
-    decisions,
-    outermost,
-    slots_before,
-    whole,
-)
+from mccfr_plus.search.partial_game import Subgame, children, decisions, outermost, slots_before, subgame_at
 from mccfr_plus.trees.abstraction import is_abstraction
 from mccfr_plus.trees.public.arrays import ADD_END
 from mccfr_plus.trees.public.public_tree import PublicTree, given_public_tree
@@ -68,7 +61,7 @@ class Blueprint:
         self.subgames = outermost(self.tree, self._beginnings(start))
         if not self.subgames:
             raise ConfigError(
-                f"start={start!r}: {self.tree.game} has no decision there. Give another number of actions."
+                f"start={start!r}: {self.tree.game} has no decision after that many actions. Give another number."
             )
         self.reach = self._reach()
         self.respond = bind(_respond, self.tree.bindings, partial=True)
@@ -91,7 +84,7 @@ class Blueprint:
         if found < own.num_infosets:
             raise GameError(
                 f"{tree.game} has only {found:,} of the {own.num_infosets:,} information states of the blueprint's "
-                f"game {own.game} with all of their actions: give a game that has all of them; it may have more."
+                f"game {own.game} with all of their actions: give a game that has all of them, and perhaps more."
             )
 
     def _beginnings(self, start: int | str) -> np.ndarray:
@@ -129,7 +122,7 @@ class Blueprint:
         These are counterfactual values, weighted by the reach of the other player and of chance, and -inf behind
         actions that the blueprint's game lacks. With a subgame, they are the values in the subgame alone.
         """
-        values, part = np.zeros(self.tree.num_slots + 2), subgame or whole(self.tree)
+        values, part = np.zeros(self.tree.num_slots + 2), subgame or subgame_at(self.tree, 0)
         arrays, ends, infosets, slots = self.tree.arrays, part.ends, part.infosets[player], part.slots[player]
         values[slots], best = np.where(self.outside[slots], -np.inf, 0.0), np.empty(len(arrays.infosets), np.int32)
         args = player, ends.start, ends.stop, infosets.start, infosets.stop
@@ -169,7 +162,7 @@ class Blueprint:
         the best action minus that of the action taken. This amount is divided equally among the hands of all subgames
         behind the action, so that adding it raises no earlier value above the best one.
         """
-        return [self._given(player, whole(self.tree), self.subgames) for player in range(2)]
+        return [self._given(player, subgame_at(self.tree, 0), self.subgames) for player in range(2)]
 
     def add_gifts(self, subgame: Subgame, player: int) -> None:
         """Adds what the other player gives up in a subgame before the player's next decisions, to its gifts there."""

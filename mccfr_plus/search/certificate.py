@@ -6,7 +6,7 @@ from mccfr_plus.evaluation.exact import Evaluator
 from mccfr_plus.parameters import check_whole
 from mccfr_plus.search.blueprint import Blueprint
 from mccfr_plus.search.ends import ends_of
-from mccfr_plus.search.partial_game import PartialGame, kept, whole
+from mccfr_plus.search.partial_game import PartialGame, kept, subgame_at
 from mccfr_plus.search.policy import SearchPolicy
 from mccfr_plus.search.resolving import DEFAULT_MINIMIZER
 from mccfr_plus.solver.solver import Solver
@@ -66,10 +66,11 @@ def certify(policy: SearchPolicy, *, iterations: int = 1000) -> Certificate:
 def _least(blueprint: Blueprint, iterations: int) -> tuple[float, float]:
     """Returns `least` and `attained`: each player's subgames are solved as one game, with its play before fixed."""
     tree, least, attained = blueprint.tree, 0.0, 0.0
+    whole = subgame_at(tree, 0)
     for player in range(2):
         fixed = kept(tree, player, blueprint.subgames, blueprint.reach)
-        sides = {player: fixed, 1 - player: kept(tree, 1 - player, [whole(tree)])}
-        game = PartialGame(ends_of(tree, sides, whole(tree).ends))
+        sides = {player: fixed, 1 - player: kept(tree, 1 - player, [whole])}
+        game = PartialGame(ends_of(tree, sides, whole.ends))
         strategy = Solver(game, "full", DEFAULT_MINIMIZER).run(iterations).average_strategy()
         values = Evaluator(game).evaluate(strategy).best_response_values.tolist()
         least, attained = least - values[player], attained + values[1 - player]

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mccfr_plus.trees.arrays import read_only
-from mccfr_plus.trees.public.arrays import BLOCK, HANDS, MATRIX, SLOT, STRIDE, PublicArrays
+from mccfr_plus.trees.public.arrays import BLOCK, HAND, HANDS, MATRIX, SLOT, STRIDE, PublicArrays
 from mccfr_plus.trees.public.public_tree import PublicTree
-from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES, ORDER, TABLE, joined
+from mccfr_plus.trees.public.showdowns import ORDER, TABLE, joined
 
 EMPTY = -1  # in the place of a slot: the empty sequence
 _OWN_CARD, _OTHER_CARD = 62, 63  # of hands that are paid, and of what pays them: no card of a deck
@@ -104,7 +104,7 @@ class MatrixEnds(Ends):
         return place
 
     def _payoffs(self) -> dict[str, np.ndarray]:
-        return NO_MATRICES | {"matrices": np.concatenate(self._blocks)}
+        return {"matrices": np.concatenate(self._blocks)}
 
 
 class TableEnds(Ends):

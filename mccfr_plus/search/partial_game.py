@@ -1,6 +1,6 @@
 """Games in which part of a player's strategy is fixed: trunks, subgames, and the gadgets of safe subgame solving.
 
-What is fixed becomes part of chance: payoffs of ends are multiplied by the reach of the fixed player's hands. So such a
+What is fixed becomes part of chance: payoffs of ends are multiplied by the reach of the fixed player's hands. Such a
 game is a public tree like any other, which all minimizers solve and all evaluations judge.
 """
 
@@ -28,7 +28,7 @@ class Subgame(NamedTuple):
 
 
 def subgame_at(tree: PublicTree, node: int) -> Subgame:
-    """Returns the subgame whose first decision is a node of the tree."""
+    """Returns the subgame whose first decision is a node of the tree; 0: the whole game."""
     arrays, nodes = tree.arrays, tree.arrays.nodes
     before, inside = nodes[:node], nodes[node : nodes[node]["last"]]
     infosets, slots = list[slice](), list[slice]()
@@ -50,15 +50,6 @@ def outermost(tree: PublicTree, nodes: Iterable[int]) -> list[Subgame]:
             found.append(subgame_at(tree, node))
             end = int(tree.arrays.nodes[node]["last"])
     return found
-
-
-def whole(tree: PublicTree) -> Subgame:
-    """Returns the whole game as a subgame."""
-    infosets, slots = (
-        (slice(int(found[0]), int(found[1])), slice(int(found[1]), int(found[2])))
-        for found in (tree.arrays.infoset_range, tree.arrays.slot_range)
-    )
-    return Subgame(0, slice(0, len(tree.arrays.ends)), infosets, slots)
 
 
 def children(tree: PublicTree, node: int) -> list[int]:

@@ -23,7 +23,7 @@ from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.parameters import Seed, check_choice, check_whole, new_state
 from mccfr_plus.solver.config import minimizer_of
 from mccfr_plus.solver.loop import MINIMIZE
-from mccfr_plus.trees.game_tree import GameTree, compile_game
+from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.scratch import begin_gradient, new_scratch
 
 METHODS = ("cfr_jr", "cfr_s")
@@ -61,7 +61,7 @@ def solve_cce(
     """Returns an approximate coarse correlated equilibrium, with its exact gaps.
 
     Args:
-        game: The game, its name or its tree; any number of players, any payoffs.
+        game: The game, its name or its tree, with any number of players and any payoffs.
         iterations: Number of profiles, at least 1. The profiles take iterations x slots x 8 bytes.
         method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure and drawn with `seed`.
         minimizer: A minimizer or its short name.
@@ -114,38 +114,3 @@ def play_profiles(tree, strategy, tables, scratch, parameters, samples, profile,
             touch_all(tree, scratch, player)
         for player in range(len(earned)):
             MINIMIZE(tree, strategy, tables, scratch, player, number + 1, parameters)
-
-
-def pure_plans(tree: GameTree, strategy: np.ndarray, player: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns few pure plans of a player, and probabilities with which they are equivalent to its strategy.
-
-    Each of the plans, ``[plans, num_slots]`` bool, is the one whose least probable sequence is most probable in what
-    plans before it leave of the strategy.
-
-    Reference: Celli et al. 2019, algorithm 3.
-
-    Examples:
-        >>> import mccfr_plus
-        >>> from mccfr_plus.solver.cce import pure_plans
-        >>> tree = mccfr_plus.compile_game("kuhn_poker")
-        >>> plans, weights = pure_plans(tree, tree.uniform_strategy(), 0)
-        >>> weights
-        array([0.5 , 0.25, 0.25])
-    """
-    numbers, parents = range(*tree.arrays.infoset_range[player : player + 2]), tree.arrays.infosets["parent_slot"]
-    infosets = [(tree.slots(number), int(parents[number])) for number in numbers]
-    left = np.ones(tree.num_slots + tree.num_players)
-    for slots, parent in infosets:
-        left[slots] = left[parent] * strategy[slots] / strategy[slots].sum()  # which may miss 1 by rounding
-    plans, weights, begin = [], [], tree.num_slots + player
-    while left[begin] > 1e-12:  # what is left is rounding
-        least, plan = left.copy(), np.zeros(len(left), bool)
-        for slots, parent in reversed(infosets):
-            least[parent] = min(least[parent], least[slots].max())
-        plan[begin] = True
-        for slots, parent in infosets:
-            plan[slots.start + int(least[slots].argmax())] = plan[parent]
-        weights.append(least[begin])
-        plans.append(plan[: tree.num_slots])
-        left[plan] -= least[begin]
-    return np.array(plans), np.array(weights)

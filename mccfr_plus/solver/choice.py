@@ -218,7 +218,7 @@ def _require_short_traversals(game: pyspiel.Game, config: SolverConfig) -> None:
     least = traversals.get(name, traversals["external"]).low  # sampling opponents alone visits more than external
     if least > math.log10(_ENDLESS_NODES):
         raise ConfigError(
-            f"a traversal of {name} sampling on {game}, whose tree does not fit into memory, would visit at least "
+            f"a traversal with {name} sampling on {game}, whose tree does not fit into memory, would visit at least "
             f"{as_text(least)} histories: use estimator='outcome'."
         )
 
@@ -319,7 +319,7 @@ def compiled_if_it_fits(
     try:
         return compile_game(game, max_nodes=max_nodes, max_bytes=max_bytes, progress=progress)
     except BudgetError as error:
-        logger.info("the tree is not compiled: %s", str(error).split(" Choose smaller", 1)[0])
+        logger.info("the tree is not compiled: %s", str(error).split(" Choose", 1)[0])
         return None
 
 

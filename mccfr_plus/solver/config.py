@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
 from mccfr_plus import averages, estimators, minimizers
-from mccfr_plus.averages.average import AverageMethod, Mechanism, PowerAverage, mechanism_for, method_of
+from mccfr_plus.averages.average import AverageMethod, Mechanism, PowerAverage, average_method
 from mccfr_plus.errors import ConfigError, did_you_mean
 from mccfr_plus.estimators import Baseline, Estimator, traversal
 from mccfr_plus.estimators.full import shared_full_gradient
@@ -125,7 +125,7 @@ def _component(what: str, spec: Any, kind: type[Component]) -> Component:
     table = _TABLES[what]
     allowed = ", ".join(table)
     if not isinstance(spec, str):
-        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or a {kind.__name__} object.")
+        raise ConfigError(f"{what}={spec!r}: give one of {allowed}, or an object of the class {kind.__name__}.")
     name, has_parameters = spec.partition("(")[0].strip(), "(" in spec
     if name not in table:
         raise ConfigError(f"{what}={spec!r} is not known.{did_you_mean(name, table)} Give one of {allowed}.")
@@ -260,7 +260,7 @@ class SolverConfig:
         check_choice("dtype", self.dtype, ("float64", "float32"))
         if self.symmetry and self.tree not in ("auto", "rules", "public"):
             raise ConfigError(
-                f"symmetry=True does not work with tree={self.tree!r}: give 'rules', or 'public' in poker."
+                f"symmetry=True does not work with tree={self.tree!r}: give tree='rules' or, for poker, tree='public'."
             )
         if self.memory is not None:
             bytes_of(self.memory)
@@ -348,7 +348,7 @@ class SolverConfig:
                     f"threads={self.threads} with {self._label('estimator')} on {tree.game}: with imperfect recall, "
                     "threads cannot share a traversal. Give threads=1, or an estimator that samples."
                 )
-            logger.info("%s has imperfect recall, so CFR has no guarantee.", tree.game.get_type().short_name)
+            logger.info("%s has imperfect recall, so CFR need not converge.", tree.game.get_type().short_name)
             method = self.average_method(tree.num_players, False).mechanism
             if self.averaging.method in ("exact", "per_history") and method is Mechanism.EXACT:
                 raise ConfigError(
@@ -358,8 +358,7 @@ class SolverConfig:
 
     def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
         """Returns how the average is formed in a game, which may be traversed by rules."""
-        mechanism = mechanism_for(self.averaging, self.estimator, num_players, perfect_recall, by_rules=by_rules)
-        return method_of(mechanism, self.averaging.kernel)
+        return average_method(self.averaging, self.estimator, num_players, perfect_recall, by_rules=by_rules)
 
     def describe(self) -> dict[str, Any]:
         """Returns the specs of the components by name, with None where no text stands for one; see `spec_of`."""
@@ -374,7 +373,7 @@ def check_threads(threads: int) -> None:
     cores = os.cpu_count() or 1
     check_whole("threads", threads)
     if threads > max(2 * cores, 8):  # small machines may still try what larger ones run
-        raise ConfigError(f"threads={threads}: this machine has {cores} cores: give at most that many.")
+        raise ConfigError(f"threads={threads}: this machine has {cores} cores, so give at most that many.")
 
 
 # --- the kernel ---
@@ -392,8 +391,7 @@ def estimate_with(
     `list_visit` lists visits of opponents' infosets; `tree_slots` fill slots of `trees.scratch`.
     """
     if baseline is None:
-        kernel = estimator.kernel_by_rules if FIRST_NODE in tree_slots else estimator.kernel
-        kernel = estimator.kernel_if_tied if TIED in tree_slots else kernel
+        kernel = estimator.kernel_for(by_rules=FIRST_NODE in tree_slots, tied=TIED in tree_slots)
         what = "no kernel: define one in its class; see mccfr_plus.Estimator"
     else:
         kernel = estimator.kernel_with_baseline(baseline.backup == "expected")

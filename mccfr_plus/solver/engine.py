@@ -11,7 +11,7 @@ from mccfr_plus.averages.average import Mechanism, settled
 from mccfr_plus.errors import ConfigError, GameError
 from mccfr_plus.estimators import SamplingWeights
 from mccfr_plus.estimators.escher import refresh_values
-from mccfr_plus.estimators.traversal import NO_PLAYER, list_nothing, max_visits
+from mccfr_plus.estimators.traversal import list_nothing
 from mccfr_plus.evaluation.by_rules import RulesEvaluator, TraversalInterrupted
 from mccfr_plus.evaluation.exact import normalize
 from mccfr_plus.evaluation.strategies import sampling_strategy_of
@@ -66,14 +66,10 @@ class Engine:
             self._arrays = in_parts(self._arrays, config.threads)
             self._expansion[NUM_SLOTS] = tree.num_slots  # a thread's slots are not in a row
         with_values = config.baseline is not None or NO_VALUES not in estimator.provides
-        self.tables, row = minimizer.tables(tree), minimizer.row_of_ones
-        self.strategy = tree.attach(
-            None if row is None else self.tables[row],
-            check_depth=with_values,
-            single_trajectory=not (estimator.visits_all_own or estimator.visits_all_chance),
-        )
+        strategy = tree.attach(check_depth=with_values, single_trajectory=not estimator.visits_all_own)
         self.average = np.zeros(tree.slot_capacity + tree.num_players, config.dtype)
-        self.tables, self.strategy = (each.astype(config.dtype, copy=False) for each in (self.tables, self.strategy))
+        given = minimizer.tables(tree), strategy
+        self.tables, self.strategy = (each.astype(config.dtype, copy=False) for each in given)
         self.baselines = np.zeros((tree.num_players, tree.node_capacity) if with_values else (0, 0))
         if NO_VALUES not in estimator.provides:  # at first the values of uniform play
             for player, values in enumerate(self.baselines):
@@ -116,7 +112,7 @@ class Engine:
     def _settings(self, minimizer_parameters: np.ndarray) -> Settings:
         config, average, baseline = self.config, self.config.averaging, self.config.baseline
         parameters = np.append(config.estimator.parameters(), [] if baseline is None else baseline.rate)
-        weights = self.sampling_weights(), minimizer_parameters, average.last_gamma, average.scheduled
+        weights = self.sampling_weights(), minimizer_parameters, *average.weights()
         return Settings(parameters.astype(np.float64), *weights, int(config.batch))
 
     def sampling_weights(self) -> np.ndarray:
@@ -127,22 +123,13 @@ class Engine:
         return self.average if wanted == SamplingWeights.AVERAGE else self.sampling
 
     def _max_visits(self) -> int:
-        """Returns the room for visits: those of one traversal or, in a team, of a batch."""
-        most = self._most_visits()
-        return most + min(most * (self.config.batch - 1), MOST_LISTED) if self.config.is_team else most
-
-    def _most_visits(self) -> int:
-        tree, estimator, method = self.tree, self.config.estimator, self.average_method
-        is_own = method.mechanism in (Mechanism.OWN_TRAVERSAL, Mechanism.OWN_HISTORY)
-        if not is_own and method.list_visit is list_nothing:
+        """Returns the room for visits: at most all nodes in one traversal or, in a team, in a batch."""
+        method, config = self.average_method, self.config
+        makes_traversals = method.mechanism in (Mechanism.OWN_TRAVERSAL, Mechanism.OWN_HISTORY)
+        if not makes_traversals and method.list_visit is list_nothing:
             return 0
-        if INFOSETS not in tree.provides:  # memory that is not used costs nothing
-            return tree.node_capacity
-        nodes, all_own = tree.arrays.nodes, estimator.visits_all_own
-        if estimator.update_all_players and not is_own:
-            return int(max_visits(nodes, NO_PLAYER, False, False, False))
-        all_chance, players = estimator.visits_all_chance and not is_own, range(tree.num_players)
-        return int(max(max_visits(nodes, player, is_own, all_chance, all_own) for player in players))
+        most = self.tree.node_capacity  # memory that is not used costs nothing
+        return most + min(most * (config.batch - 1), MOST_LISTED) if config.is_team else most
 
     # --- running ---
 
@@ -249,7 +236,7 @@ class Engine:
             what = (
                 f"batch={self.config.batch}: a thread's traversals of one gradient visit over {MOST_LISTED:,} histories"
             )
-            raise ConfigError(f"{what}, more than the average can list: give a smaller batch.")
+            raise ConfigError(f"{what}, more than the average can store: give a smaller batch.")
         if INFOSETS not in tree.provides and tree.game.max_game_length() >= _MANY_MOVES:
             infosets = tree.found_infosets
             first = infosets["first_slot"][infosets["parent_slot"] >= tree.slot_capacity]

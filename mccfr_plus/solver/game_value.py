@@ -15,7 +15,7 @@ MOST_ENTRIES = 20_000  # of a linear program that takes a second or two
 
 
 class GameValue(NamedTuple):
-    """Bounds on player 0's payoff under optimal play, from each player's best-response value.
+    """Bounds on player 0's payoff under optimal play, derived from each player's best-response value.
 
     Examples:
         >>> import mccfr_plus
@@ -44,7 +44,7 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
         precision: Half of the maximum distance between the bounds; at least 1e-12 of the payoff range.
 
     Raises:
-        ConfigError: If the precision is too small for the rounding of payoffs.
+        ConfigError: If the precision is smaller than the rounding error of the payoffs.
         GameError: If the game is not a two-player zero-sum game.
 
     Examples:

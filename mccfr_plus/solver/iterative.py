@@ -29,7 +29,7 @@ logger = logging.getLogger("mccfr_plus")
 
 CHUNK_SECONDS = 0.2  # a kernel runs about this long between progress reports, Ctrl-C and callbacks
 _SHOWN = 20  # evaluations in a notebook: the last ones
-_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10 % longer, so that they cost a bounded share
+_FIRST_EVALUATION = 0.05  # seconds; later ones come when a run is 10% longer, so that they cost a bounded share
 _EVALUATION_SHARE = 0.1
 
 
@@ -38,7 +38,7 @@ class Progress:
     """The state of a run, passed to its callbacks after each chunk of iterations.
 
     `iterations` and `nodes_touched` include the solver's earlier runs; `seconds` does not. `is_last` says whether a
-    limit has been reached. `evaluation` is an evaluation of the average policy since the last call, or None.
+    limit has been reached. `evaluation` is that of the average policy since the last call, if there was any, or None.
 
     Examples:
         >>> import mccfr_plus
@@ -190,7 +190,7 @@ class IterativeSolver(abc.ABC):
 
     @abc.abstractmethod
     def average_policy(self) -> Any:
-        """Returns a copy of the average policy, which converges to an equilibrium."""
+        """Returns a copy of the average policy, which approximates an equilibrium."""
 
     @abc.abstractmethod
     def evaluate(self) -> Evaluation:
@@ -339,7 +339,7 @@ class IterativeSolver(abc.ABC):
                 self._tree_to_evaluate = compile_game(self.game, max_nodes=max_nodes)
             except BudgetError as error:
                 advice = "Instead, limit iterations or seconds, and see mccfr_plus.evaluation for bounds."
-                raise BudgetError(f"an exact exploitability needs the whole tree: {error} {advice}") from None
+                raise BudgetError(f"the exact exploitability needs the whole tree: {error} {advice}") from None
         return self._tree_to_evaluate
 
     def nash_conv(self) -> float:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from mccfr_plus.averages.average import add_listed, add_visits
+from mccfr_plus.averages.average import add_visits
 from mccfr_plus.kernels.barrier import ROW, SIZE, YIELD, wait
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import address_of, load_word, pointer, yield_address
@@ -160,7 +160,7 @@ def add_team_visits(strategy, average, team, weight):
         row = team[thread + 1]
         visits = numba.carray(pointer(row[_VISITS]), row[_NUM_VISITS], VISIT)
         counts = numba.carray(pointer(row[_COUNTS]), 1, COUNTS)
-        add_listed(strategy, average, visits, counts[0]["num_visits"], weight)
+        add_visits(strategy, average, visits, counts[0]["num_visits"], weight)
 
 
 # --- the loop ---
@@ -250,7 +250,8 @@ def loop(tree, state, scratch, settings, team, iterations):
                     is_whole = False
                     break
                 if LISTS_VISITS() and not TEAM():
-                    add_visits(strategy, average, scratch, weight_once(counts, place + number, weight / batch))
+                    weight_of_one = weight_once(counts, place + number, weight / batch)
+                    add_visits(strategy, average, scratch.visits, counts["num_visits"], weight_of_one)
                 if LISTS_VISITS() and TEAM() and counts["num_visits"] > MOST_LISTED:
                     team[0, IS_TOO_LONG] = 1
                     break
@@ -271,6 +272,8 @@ def loop(tree, state, scratch, settings, team, iterations):
                     scale_gradient(tree, scratch, player, 1.0 / total)
                 weight_of_all = weight_once(counts, place + batch, weight)
                 is_whole = ACCUMULATE(tree, strategy, average, scratch, player, weight_of_all)
+                if MAY_END() and not is_whole and weight_of_all != 0.0:  # nothing was added
+                    counts["added"] -= 1
             if TEAM():
                 if is_leader:
                     team[0, IS_WHOLE] = is_whole

@@ -63,7 +63,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     header, engine, here = header_of_run(path, solver), solver._engine, package_version()
     sizes = Sizes(**header["sizes"])
     if reason := solver.tree.why_too_small(sizes):
-        raise CheckpointError(f"{path} does not fit: {reason}. Give more memory.")
+        raise CheckpointError(f"{path} is too large: {reason}. Raise the memory limit.")
     places = engine.places(sizes)
     checkpoint_file.check(path, places)
     engine.begin_loading()
@@ -97,7 +97,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
                 for each in (header[name], own[name])
             )
             raise CheckpointError(
-                f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, and the solver's is "
+                f"{path} belongs to another run: its {_LABELS.get(name, name)} is {theirs}, but the solver's is "
                 f"{ours}. Create the solver with the same settings, or choose another file."
             )
     return header

@@ -34,7 +34,7 @@ _SUM_TOLERANCE = 1e-6
 
 
 class Solver(IterativeSolver):
-    """Computes equilibria by regret minimization with any estimator, minimizer and average.
+    """Computes approximate equilibria by regret minimization with any estimator, minimizer and average.
 
     ``Solver(game, "external", "rm")`` is external sampling MCCFR; ``Solver(game, "full", "rm")`` is CFR; ``"full",
     "rm+"`` is CFR+; ``"full", "dcfr"`` is DCFR; ``"full", "prm+"`` is PCFR+; and ``"chance", "rm+"`` is CFR+ with
@@ -43,27 +43,28 @@ class Solver(IterativeSolver):
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
-            average_strategy, escher, public_chance; with parameters as in ``"outcome(epsilon=0.3)"``.
+            average_strategy, escher, best_response, public_chance; with parameters as in ``"outcome(epsilon=0.3)"``.
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr, prm,
             prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
-        averaging: A `PowerAverage` or its short name: uniform, linear, power, exact, lazy, stochastic, sampled,
-            optimistic, last. Default: the average of the minimizer's paper: linear for rm+ and linear, power(gamma=2)
-            for dcfr and prm+, uniform otherwise.
+        averaging: A `PowerAverage` or its short name: uniform, linear, power, schedule, exact, lazy, stochastic,
+            sampled, optimistic, last. Default: the average of the minimizer's paper, such as linear for rm+,
+            power(gamma=2) for dcfr and prm+, last for rtcfr+ and mmd, and uniform for rm.
         alternating: Whether each player is updated before the next player's gradient is estimated, as in OpenSpiel.
             Default: True, unless one traversal updates all players.
         batch: Number of traversals that are averaged into one gradient (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of sampled gradients: True, a `Baseline`, or None.
-        seed: An integer for a repeatable run (bitwise, on one machine), a numpy generator, or None. On a lazy tree,
-            several threads number the information sets in varying order, and arrays are equal up to this order.
+        seed: An integer for a repeatable run (bitwise identical on one machine), a NumPy generator, or None. On a lazy
+            tree, several threads number the information sets in varying order, and arrays are equal only up to this
+            order.
         threads: Number of threads that traverse the game.
-        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, summed in the order
-            of threads; results depend only on the seed and the number of threads. ``"fast"``: each thread runs its own
+        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, summed in thread
+            order; results depend only on the seed and the number of threads. ``"fast"``: each thread runs its own
             iterations on shared tables without waiting; some updates are lost, and results are not repeatable.
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, and traversals follow
             the game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"public"``: one
             traversal of the public tree updates all private hands, in two-player games in which only hands are private;
-            ``"auto"``: public if predicted to be faster, otherwise the first possible one of compiled, rules and lazy.
-            Compiled and lazy trees give bitwise identical results.
+            ``"auto"``: public if predicted to be faster, otherwise the first of compiled, rules and lazy that is
+            possible. Compiled and lazy trees give bitwise identical results.
         memory: Memory limit of the whole process, such as ``"4GB"``. Default: half of the free memory. When a lazy tree
             reaches the limit, `run` ends with the result so far.
         symmetry: Whether to merge infosets that are equivalent under a symmetry of the rules, such as a board rotation,
@@ -77,12 +78,12 @@ class Solver(IterativeSolver):
         game, tree: The `pyspiel.Game` and its `Tree`.
         seed: The seed if it is an integer, else None.
         seconds: Duration of all runs so far, including those before a checkpoint.
-        cpu_seconds: CPU seconds of this process in all runs of this object, without compilation.
+        cpu_seconds: CPU seconds used by this process in all runs of this object, excluding compilation.
         history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints include them.
 
     Raises:
-        GameError: If the game cannot be compiled, or a component does not support it (imperfect recall).
-        ConfigError: If a component is unknown, its parameters are out of range, or components cannot be combined.
+        GameError: If the game cannot be compiled, or if a component does not support it (as with imperfect recall).
+        ConfigError: If a component is unknown, if its parameters are out of range, or if components cannot be combined.
 
     Examples:
         >>> import mccfr_plus
@@ -200,7 +201,8 @@ class Solver(IterativeSolver):
     def average_strategy(self) -> np.ndarray:
         """Returns the average strategy, ``[num_slots]`` float64, which is uniform at infosets not yet visited.
 
-        On a lazy tree with several threads, the order of slots varies between runs; the policies do not vary.
+        On a lazy tree with several threads, the order of slots varies between runs with the same seed; the policies
+        vary only with ``thread_mode="fast"``.
         """
         return self._engine.average_strategy()
 
@@ -209,9 +211,9 @@ class Solver(IterativeSolver):
         return self._engine.current_strategy()
 
     def average_policy(self) -> TreePolicy | KeyedPolicy:
-        """Returns a copy of the average policy, which converges to an equilibrium.
+        """Returns a copy of the average policy, which approximates an equilibrium.
 
-        Without a compiled tree, it is a `KeyedPolicy` over the information states found, and is uniform elsewhere.
+        Without a compiled tree, it is a `KeyedPolicy`: uniform except at the information states found.
         """
         return self._policy(self.average_strategy(), self._engine.masses)
 
@@ -232,11 +234,13 @@ class Solver(IterativeSolver):
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
         """Returns {action: cumulative regret} at an information state, as the minimizer stores the regrets.
 
-        `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player who has it.
+        `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player to whom it
+        belongs.
 
         Raises:
             PolicyError: If the game has no such information state, or if no traversal of a lazy tree has reached it.
-            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which has no texts.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which keeps no such
+                strings.
         """
         tree, engine = self.tree, self._engine
         infoset = tree.infoset(info_state, player)
@@ -267,8 +271,8 @@ class Solver(IterativeSolver):
                 only infosets for which it has probabilities are changed.
 
         Raises:
-            ConfigError: If the argument is not a strategy: it has a wrong shape, negative numbers, or sums other than
-                1.
+            ConfigError: If the argument is not a strategy, that is, if it has the wrong shape, negative numbers, or
+                sums other than 1.
             PolicyError: If a policy is for another game.
 
         Examples:
@@ -301,7 +305,8 @@ class Solver(IterativeSolver):
         """Returns values, NashConv and exploitability of the average policy.
 
         If the tree is lazy, the game is compiled once, and a BudgetError is raised if it is too large; see
-        `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, all cores traverse 20 billion histories in minutes.
+        `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, the traversal uses all cores; 20 billion histories
+        take minutes.
         """
         if RULES in self.tree.provides and self.tree.perfect_recall:
             self._engine.number_infosets()

@@ -46,18 +46,19 @@ def abstract(
     Args:
         game: The real game; simultaneous moves are converted, as by `load_game`.
         bucket: A function ``bucket(state, player)`` that maps the real `pyspiel.State`, without changing it, to a
-            number, a string or a tuple of them (any hashable value that its `repr` identifies). It must depend only on
-            the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view, player)`` that
-            maps the output `view` of `look` in the game's compiled rules to a whole number from 0 to 2^62 - 1. The
-            abstract game is then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each
-            player's past.
+            number, a string or a tuple of these (or any hashable value that its `repr` identifies). It must depend only
+            on the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view, player)`` that
+            maps the output `view` of `look` in the game's compiled rules to an integer from 0 to 2^62 - 1. The abstract
+            game is then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each player's
+            past.
         recall: ``"imperfect"`` or ``"perfect"``.
         key: A function like `bucket` whose result replaces the history of public actions.
 
     Raises:
-        GameError: If the game cannot be loaded or does not define its public actions, a bucket is not hashable, varies
-            between calls or depends on hidden information, or states of one information state have different legal
-            actions. The bucket is called at 1,000 sampled states immediately, and at other states when they are needed.
+        GameError: If the game cannot be loaded or does not define its public actions; if a bucket is not hashable,
+            varies between calls or depends on hidden information; or if states with the same information state have
+            different legal actions. The bucket is called at 1,000 sampled states immediately, and at other states when
+            they are needed.
         ConfigError: If an argument has the wrong type, or `bucket` is a kernel and the game has no compiled rules.
 
     Examples:
@@ -136,7 +137,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} has other buckets in this process ({game}): use the same function everywhere.")
+        raise GameError(f"{name} has buckets other than those of {game} here: use the same function everywhere.")
     return game
 
 
@@ -283,7 +284,7 @@ class _Abstraction:
                     known = met.setdefault((player, state.information_state_string()), here)
                     if known[0] != here[0] or not here[0].endswith(self.bucket(state, player)):
                         raise GameError(
-                            f"bucket or key returned two values for player {player} of {self.real} at histories "
+                            f"bucket or key returned different values for player {player} of {self.real} at histories "
                             f"{known[1]} and {here[1]}, which the player cannot tell apart: make it depend only on "
                             "what the player knows."
                         )

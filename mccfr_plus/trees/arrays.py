@@ -35,7 +35,7 @@ OUTCOME = np.dtype([("probability", np.float64), ("accept", np.float64), ("alias
 # Rows of the leaf tables that are summed side by side.
 BLOCK = 4
 
-NUM_EXPANSION = 33  # entries of `TreeArrays.expansion`
+NUM_EXPANSION = 32  # entries of `TreeArrays.expansion`
 NUM_SLOTS = NUM_EXPANSION - 1  # the entry of the slots found so far; the others are in `expansion`
 
 
@@ -46,8 +46,9 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return view
 
 
-def _no(count: int, dtype: type | np.dtype) -> np.ndarray:
-    return read_only(np.zeros(count, dtype))
+def no(shape: int | tuple[int, ...], dtype: type | np.dtype) -> np.ndarray:
+    """Returns an array of zeros, in the place of one that a tree does not have."""
+    return read_only(np.zeros(shape, dtype))
 
 
 class TreeArrays(NamedTuple):
@@ -59,17 +60,17 @@ class TreeArrays(NamedTuple):
     infosets: np.ndarray  # [num_infosets] INFOSET
     infoset_range: np.ndarray  # [num_players + 1] int64: infosets of player p are range[p] .. range[p+1] - 1
     slot_range: np.ndarray  # [num_players + 1] int64, the same for slots
-    listed: np.ndarray = _no(0, INFOSET)  # [any] INFOSET: those with rows in the leaf tables, player by player
-    listed_range: np.ndarray = _no(1, np.int64)  # [num_players + 1]: the same as `infoset_range` for `listed`
-    leaf_range: np.ndarray = _no(1, np.int64)  # [num_players + 1] int64, the same for blocks; see `flattening`
-    leaf_start: np.ndarray = _no(1, np.int64)  # [num_blocks + 1]: entries of block b are start[b] .. start[b+1] - 1
-    leaf_row: np.ndarray = _no(0, np.int32)  # [BLOCK * num_blocks] int32: the slots that a block sums for
-    leaf_term: np.ndarray = _no(0, np.int32)  # [num_entries]: the player's term; none where entries are the terms
-    term_range: np.ndarray = _no(1, np.int64)  # [num_players + 1]: the same as `leaf_range` for terms
-    leaf_others: np.ndarray = _no(0, np.int32)  # [num_terms * (num_players - 1)]: last slots of the other players
-    leaf_value: np.ndarray = _no(0, np.float64)  # [num_terms]: chance's probability x payoff
-    segments: np.ndarray = read_only(np.zeros((0, 13), np.int64))  # [any, 13]: threads' parts and the top; see `parts`
-    expansion: np.ndarray = _no(NUM_EXPANSION, np.int64)  # all zeros, but in lazy trees; see `expansion`
+    listed: np.ndarray = no(0, INFOSET)  # [any] INFOSET: those with rows in the leaf tables, player by player
+    listed_range: np.ndarray = no(1, np.int64)  # [num_players + 1]: the same as `infoset_range` for `listed`
+    leaf_range: np.ndarray = no(1, np.int64)  # [num_players + 1] int64, the same for blocks; see `flattening`
+    leaf_start: np.ndarray = no(1, np.int64)  # [num_blocks + 1]: entries of block b are start[b] .. start[b+1] - 1
+    leaf_row: np.ndarray = no(0, np.int32)  # [BLOCK * num_blocks] int32: the slots that a block sums for
+    leaf_term: np.ndarray = no(0, np.int32)  # [num_entries]: the player's term; none where entries are the terms
+    term_range: np.ndarray = no(1, np.int64)  # [num_players + 1]: the same as `leaf_range` for terms
+    leaf_others: np.ndarray = no(0, np.int32)  # [num_terms * (num_players - 1)]: last slots of the other players
+    leaf_value: np.ndarray = no(0, np.float64)  # [num_terms]: chance's probability x payoff
+    segments: np.ndarray = no((0, 13), np.int64)  # [any, 13]: threads' parts and the top; see `parts`
+    expansion: np.ndarray = no(NUM_EXPANSION, np.int64)  # all zeros, but in lazy trees; see `expansion`
 
 
 class Shape(NamedTuple):

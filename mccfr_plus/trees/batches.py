@@ -143,7 +143,7 @@ def histories_of(tree: GameTree, what: str) -> np.ndarray:
     width = movers + players + 1 + (players - 1) * num_actions
     if 4 * num_rows * width > _MAX_BYTES:
         raise BudgetError(
-            f"{what} would keep tensors of {num_rows:,} histories of {tree.game}, more than 2 GiB: give "
+            f"{what} would keep tensors for {num_rows:,} histories of {tree.game}, which take more than 2 GiB: give "
             "representation='batched', or use the tabular mccfr_plus.Solver."
         )
     tensors = np.zeros((num_rows, width), np.float32)
@@ -169,7 +169,7 @@ def check_has_tensors(game: pyspiel.Game, what: str) -> None:
     if not game.get_type().provides_information_state_tensor:
         raise GameError(
             f"{game.get_type().short_name} provides no information_state_tensor, the input of {what}. "
-            "Use the tabular mccfr_plus.Solver, or a game that has one."
+            "Use the tabular mccfr_plus.Solver, or a game that provides this tensor."
         )
 
 

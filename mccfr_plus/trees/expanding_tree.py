@@ -37,6 +37,7 @@ class ExpandingTree(Tree):
 
     def __init__(self, game: pyspiel.Game, plan: MemoryPlan, shape: Shape, **stored: np.ndarray):
         self.game, self.plan, self.shape, self.slot_capacity = game, plan, shape, plan.max_slots
+        self.max_slots = plan.max_slots  # (infoset, action) pairs that may be found
         self.perfect_recall = shape.perfect_recall
         self.num_players = num_players = game.num_players()
         slot_range = np.zeros(num_players + 1, np.int64)
@@ -72,7 +73,7 @@ class ExpandingTree(Tree):
         slots = self._entry_bytes // (_BYTES_PER_ENTRY_SLOT * self.threads)
         if self.plan.max_slots + self.num_players + slots > _LAST_INDEX:
             raise ConfigError(
-                f"memory={self.plan.limit / 1e6:,.0f}MB is too much with imperfect recall: give a lower limit."
+                f"memory={self.plan.limit / 1e6:,.0f}MB is too high with imperfect recall: give a lower limit."
             )
         return slots, slots  # an entry has at least one
 
@@ -81,15 +82,13 @@ class ExpandingTree(Tree):
         """The memory for entries of all threads."""
         return 0 if self.perfect_recall else self.plan.tree_bytes // _SHARE_OF_ENTRIES
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
         """See `Tree`: from now on the tree can grow. One that belongs to another solver is a ConfigError."""
         if self._owned:
             raise ConfigError("this tree belongs to another solver: pass the game itself to each solver.")
         self._owned = True
         words, plan = self._expansion, self.plan
         self._keep({expansion.SELF: words, expansion.INFOSETS: self._infosets, expansion.STRATEGY: self._strategy})
-        if ones is not None:
-            self._keep({expansion.ONES: ones})
         words[expansion.MAX_NODES], words[expansion.NODE_COST] = plan.max_nodes, plan.node_cost
         words[expansion.MAX_INFOSETS], words[expansion.INFOSET_COST] = plan.max_infosets, plan.infoset_cost
         words[expansion.MAX_SLOTS], words[expansion.SLOT_COST] = plan.max_slots, plan.slot_cost
@@ -154,11 +153,6 @@ class ExpandingTree(Tree):
         return int(self._expansion[entry])
 
     @property
-    def max_slots(self) -> int:
-        """Largest number of (infoset, action) pairs that may be found."""
-        return self.plan.max_slots
-
-    @property
     def num_nodes(self) -> int:
         return self.count(expansion.NUM_NODES)
 
@@ -176,7 +170,7 @@ class ExpandingTree(Tree):
 
     @property
     def found_actions(self) -> np.ndarray:
-        """OpenSpiel's action of each slot found, ``[num_slots]`` int64."""
+        """OpenSpiel's action for each slot found, ``[num_slots]`` int64."""
         return self.slot_action[: self.num_slots].astype(np.int64, copy=False)
 
     @property

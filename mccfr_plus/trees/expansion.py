@@ -26,16 +26,15 @@ from mccfr_plus.trees.info_states import hash_step
 # Entries of `TreeArrays.expansion`: one of the values below, the callback's address, 1 while a thread changes the tree,
 STATUS, CALLBACK, LOCK = 0, 1, 2
 # addresses of `expansion` itself, which kernels take as a read-only array, and of the arrays of `Tables` and the table
-# of infosets; of the rows that the callback writes, one per thread; and of an array in which the first slot of a new
-# infoset gets a 1, or 0 for none,
-SELF, NODES, PARENTS, INFOSETS, KEYS, TABLE, SLOT_ACTIONS, ANSWERS, STRATEGY, ONES = range(3, 13)
+# of infosets; and of the rows that the callback writes, one per thread,
+SELF, NODES, PARENTS, INFOSETS, KEYS, TABLE, SLOT_ACTIONS, ANSWERS, STRATEGY = range(3, 12)
 # the length of such a row; how much is in use, and the limits,
-ANSWER_WIDTH, NUM_NODES, MAX_NODES, NUM_INFOSETS, MAX_INFOSETS, MAX_SLOTS = range(13, 19)
+ANSWER_WIDTH, NUM_NODES, MAX_NODES, NUM_INFOSETS, MAX_INFOSETS, MAX_SLOTS = range(12, 18)
 # bytes of one of each, and the limit of all together; the length of the table, a power of 2,
-NODE_COST, INFOSET_COST, SLOT_COST, PAYOFF_COST, OUTCOME_COST, MAX_COST, TABLE_SIZE = range(19, 26)
+NODE_COST, INFOSET_COST, SLOT_COST, PAYOFF_COST, OUTCOME_COST, MAX_COST, TABLE_SIZE = range(18, 25)
 # rows of payoffs and chance events in use; a node with other actions than its infoset; whether infosets are tied (there
 # is imperfect recall); and, in any tree, the address of the team of threads. `NUM_SLOTS` is the last entry.
-NUM_PAYOFFS, NUM_OUTCOMES, CONFLICT_NODE, CONFLICT_INFOSET, HAS_TIES, TEAM = range(26, NUM_SLOTS)
+NUM_PAYOFFS, NUM_OUTCOMES, CONFLICT_NODE, CONFLICT_INFOSET, HAS_TIES, TEAM = range(25, NUM_SLOTS)
 
 # Values of STATUS. All but the first end a traversal. `LIST_FULL`: a gradient has no room for more tied infosets.
 EXPANDING, FAILED, FULL, ACTIONS_DIFFER, INTERRUPTED, LIST_FULL, ABSENT_MINDED = range(7)
@@ -202,8 +201,6 @@ def new_infoset(tables, parent_slot, answer):
     for index in range(count):
         tables.slot_actions[first + index] = answer[ANSWER_ACTIONS + index]
         tables.strategy[first + index] = 1.0 / count
-    if words[ONES] != 0:
-        numba.carray(pointer(words[ONES]), words[MAX_SLOTS], np.float64)[first] = 1.0
     words[NUM_INFOSETS] += 1
     words[NUM_SLOTS] += count
     enter(tables, infoset)

@@ -10,10 +10,10 @@ same last slots of all players are added up; those worth 0 are left out.
 Where only differences between the values of an infoset's actions count, tables are *folded*: a subtree whose leaves all
 pay the same is one leaf. That changes an infoset's values by a constant, which the parent's slot has instead, as the
 plan below a slot adds up to the slot's. Infosets with no other leaves below have no rows, and need no updates: in
-Goofspiel with 7 cards a sixth of the entries and 28 % of the infosets are left.
+Goofspiel with 7 cards a sixth of the entries and 28% of the infosets are left.
 
 A *term* is what an entry of the matrix adds: its value times the others' reach. Most are added in several rows, as few
-values occur. So terms are multiplied once, and an entry is the number of its term. Terms are numbered by first use:
+values occur. Terms are thus multiplied once, and an entry is the number of its term. Terms are numbered by first use:
 neighboring rows find theirs close together.
 
 Rows are sorted by length within windows, and stored in blocks of `BLOCK` rows side by side, entry j of all rows of a
@@ -26,18 +26,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
+from mccfr_plus.games.rules import CHANCE
+from mccfr_plus.kernels.compile import announce_compilation, kernel, source_of
 from mccfr_plus.kernels.intrinsics import at
-from mccfr_plus.trees.arrays import BLOCK, NODE, OUTCOME, Shape, TreeArrays
+from mccfr_plus.trees.arrays import BLOCK, OUTCOME, Shape, TreeArrays
 
-_UNSEEN = -1
+_MIXED, _WORTHLESS = -1, -2  # in the place of the number of payoffs: several, or 0 for all players
+_NONE = -1
 _WINDOW = 4096  # rows that are sorted by length
 _MIN_USES = 2.75  # of a term, on average, without which multiplying each entry is faster
+_FEW = 1000  # entries of arrays for which a kernel runs as plain Python: compiling it takes 0.2 s
 _LOOKS = 64  # terms with the same other slot among which a value is looked up, so that it takes no quadratic time
-
-# Columns of the path: a node, its child there, the mover's last slot before it, pending nodes, moves of players.
-_NODE, _CHILD, _LAST_SLOT, _WAITING, _MOVES, _COLUMNS = range(6)
 
 
 class FlatTree(NamedTuple):
@@ -49,38 +48,36 @@ class FlatTree(NamedTuple):
 
 
 def flatten(
-    max_depth: int,
-    kinds: np.ndarray,
-    payloads: np.ndarray,
+    shape: Shape,
+    nodes: np.ndarray,
     infosets: np.ndarray,
     slot_action: np.ndarray,
     distributions: Sequence[Sequence[tuple[int, float]]],
     payoffs: np.ndarray,
 ) -> FlatTree:
-    """Returns the tree of a depth-first traversal, in which all is numbered by first visit.
+    """Returns the tree of a recording, in which all is numbered by first visit, and slots within their player.
 
-    `payloads` number infosets, distributions or rows of payoffs; `infosets` are INFOSET records without parents.
+    Payloads in `nodes`, which is modified in place, are first slots, numbers of distributions, or rows of payoffs.
+    Parents in `infosets` are -1 where there is none.
     """
-    num_players = payoffs.shape[1]
-    order = np.argsort(infosets["player"].astype(np.int8), kind="stable")  # first-visit order within a player
+    num_players, counts = payoffs.shape[1], infosets["num_actions"]
+    order = np.argsort(infosets["player"].astype(np.int8), kind="stable")
+    recorded = rows_of((np.cumsum(counts) - counts)[order], counts[order])
     infosets = infosets[order]
-    slot_action = slot_action[rows_of(infosets["first_slot"], infosets["num_actions"])]
-    ends = np.cumsum(infosets["num_actions"], dtype=np.int64)
-    infosets["first_slot"], infosets["parent_slot"] = ends - infosets["num_actions"], _UNSEEN
     infoset_range = np.searchsorted(infosets["player"], np.arange(num_players + 1))
-    slot_range = np.append(0, ends)[infoset_range]
-    renumbered = np.empty(len(order), np.int32)
-    renumbered[order] = np.arange(len(order), dtype=np.int32)
-    counts = np.array([len(d) for d in distributions], np.int32)
-    firsts = (np.cumsum(counts) - counts).astype(np.int32)
+    slot_range = np.append(0, np.cumsum(infosets["num_actions"], dtype=np.int64))[infoset_range]
+    begins, parents = slot_range[infosets["player"]], infosets["parent_slot"]
+    infosets["first_slot"] += begins
+    infosets["parent_slot"] = np.where(parents < 0, slot_range[-1] + infosets["player"], begins + parents)
+    kinds, payloads = nodes["kind"], nodes["payload"]
+    for player in range(1, num_players):
+        np.add(payloads, slot_range[player], out=payloads, where=kinds == player, casting="unsafe")
+    ends, is_chance = np.cumsum([0, *map(len, distributions)]), kinds == CHANCE
+    payloads[is_chance] = ends[payloads[is_chance]]
     outcome_action = np.array([action for d in distributions for action, _ in d], np.int64)
     chance = np.concatenate([np.zeros(0, OUTCOME), *(alias_table(np.array([p for _, p in d])) for d in distributions)])
-    last_slot, path = slot_range[-1] + np.arange(num_players), np.zeros((max_depth, _COLUMNS), np.int64)
-    nodes = np.empty(len(kinds), NODE)
-    with announce_compilation(_link, "the layout of trees", 1.0):  # the first kernel that a process needs
-        found = _link(kinds, payloads, renumbered, firsts, counts, last_slot, path, infosets, nodes)
     arrays = TreeArrays(nodes, payoffs, chance, infosets, infoset_range, slot_range)
-    return FlatTree(arrays, Shape(max_depth, *found), order, slot_action, outcome_action)
+    return FlatTree(arrays, shape, order, slot_action[recorded], outcome_action)
 
 
 def rows_of(firsts: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -108,91 +105,41 @@ def alias_table(probabilities: np.ndarray) -> np.ndarray:
     return table
 
 
-@kernel
-def _link(kinds, payloads, renumbered, chance_first, chance_count, last_slot, path, infosets, nodes):
-    """Fills `nodes` and the parents in `infosets` from the depth-first stream; `last_slot` holds the empty sequences.
-
-    Returns the size of a traversal's stack, whether each infoset is always entered through one last slot of its player
-    (perfect recall), and the most moves of players in a history.
-    """
-    perfect_recall, max_stack, max_moves, depth, free, node = True, 1, 0, 0, 1, 0
-    for position in range(len(kinds)):
-        kind, payload, count = kinds[at(position)], payloads[at(position)], 0
-        waiting, moves = (path[at(depth - 1), _WAITING], path[at(depth - 1), _MOVES]) if depth > 0 else (1, 0)
-        if kind == CHANCE:
-            count, payload = chance_count[payload], chance_first[payload]
-        elif kind >= 0:
-            infoset = infosets[at(renumbered[at(payload)])]
-            count, payload = infoset["num_actions"], infoset["first_slot"]
-            if infoset["parent_slot"] == _UNSEEN:
-                infoset["parent_slot"] = last_slot[kind]
-            elif infoset["parent_slot"] != last_slot[kind]:
-                perfect_recall = False
-            moves += 1
-            max_moves = max(max_moves, moves)
-        record = nodes[at(node)]
-        record["kind"], record["num_children"] = kind, count
-        record["first_child"], record["payload"] = free if count else 0, payload
-        if count:
-            waiting += count - 1
-            path[at(depth), _WAITING], path[at(depth), _MOVES] = waiting, moves
-            free += count
-            max_stack = max(max_stack, waiting)
-        depth, node = _next_node(nodes, node, path, depth, last_slot, count > 0)
-    return max_stack, perfect_recall, max_moves
-
-
-@inline_kernel
-def _next_node(nodes, node, path, depth, last_slot, descends):
-    """Returns the depth and the number of the node after this one, depth first; depth 0 at the end.
-
-    Without `descends` it is the one behind the subtree. `path` and players' last slots before the node are modified.
-    """
-    kind = nodes[at(node)]["kind"]
-    if descends:
-        path[at(depth), _NODE], path[at(depth), _CHILD], path[at(depth), _LAST_SLOT] = node, -1, last_slot[max(kind, 0)]
-        depth += 1
-    while depth > 0 and path[at(depth - 1), _CHILD] + 1 == nodes[at(path[at(depth - 1), _NODE])]["num_children"]:
-        depth -= 1
-        kind = nodes[at(path[at(depth), _NODE])]["kind"]
-        if kind >= 0:
-            last_slot[at(kind)] = path[at(depth), _LAST_SLOT]
-    if depth == 0:
-        return 0, 0
-    path[at(depth - 1), _CHILD] += 1
-    above, child = nodes[at(path[at(depth - 1), _NODE])], path[at(depth - 1), _CHILD]
-    if above["kind"] >= 0:
-        last_slot[at(above["kind"])] = above["payload"] + child
-    return depth, above["first_child"] + child
-
-
 # --- the leaves by last slot ---
 
 
-def with_leaves(arrays: TreeArrays, max_depth: int, *, folded: bool = False) -> TreeArrays:
-    """Returns the arrays with the leaf tables filled, perhaps folded (see above). `max_depth` is the tree's."""
-    is_leaf = arrays.nodes["kind"] == TERMINAL
-    num_players, count = len(arrays.slot_range) - 1, int(np.count_nonzero(is_leaf))
-    last_slots, chance, payoff = np.empty((num_players, count), np.int32), np.empty(count), np.empty(count, np.int32)
-    same = np.where(is_leaf, arrays.nodes["payload"], _UNSEEN)
-    if folded:
-        _find_same(arrays.nodes, same)
-    path, last_slot = np.zeros((max_depth, _COLUMNS), np.int64), arrays.slot_range[-1] + np.arange(num_players)
-    count = _list_leaves(arrays, same, path, np.ones(max_depth + 1), last_slot, last_slots, chance, payoff)
+def with_leaves(arrays: TreeArrays, max_stack: int, *, folded: bool = False) -> TreeArrays:
+    """Returns the arrays with the leaf tables filled, perhaps folded (see above). `max_stack` is the tree's."""
+    num_players, num_slots = len(arrays.slot_range) - 1, int(arrays.slot_range[-1])
+    empties, same = num_slots + np.arange(num_players), np.empty(len(arrays.nodes), np.int32)
+    numbers = np.where(arrays.payoffs.any(axis=1), np.arange(len(arrays.payoffs)), _WORTHLESS)
+    count = _run(_find_same, arrays.nodes, numbers, folded, same)
+    leaves, chance = np.empty((num_players + 1, count), np.int32), np.empty(count)
+    stack, chances = np.zeros((max_stack, num_players + 1), np.int32), np.ones(max_stack)
+    stack[0, :-1] = empties
+    _run(_list_leaves, arrays.nodes, arrays.chance, same, stack, chances, leaves, chance)
     order = np.arange(count, dtype=np.int32)
-    for keys in last_slots[::-1]:  # the least significant first
-        order = _sorted(order, keys, int(arrays.slot_range[-1]) + num_players)
+    for keys in leaves[-2::-1]:  # the least significant first
+        order = _sorted(order, keys, num_slots + num_players)
+    leaves, chance = np.take(leaves, order, axis=1), chance[order]
+    is_first = np.ones(count, np.bool_)
+    is_first[1:] = (leaves[:-1, 1:] != leaves[:-1, :-1]).any(axis=0)
+    entry, slots = np.cumsum(is_first) - 1, np.compress(is_first, leaves[:-1], axis=1)
     listed: np.ndarray = arrays.infosets
     if folded:
-        has_leaves = np.zeros(arrays.slot_range[-1] + num_players, np.bool_)
-        has_leaves[last_slots[:, :count].reshape(-1)] = True
-        listed = listed[_pass_up(listed, has_leaves, np.zeros(len(listed), np.bool_))]
+        parents = np.append(np.repeat(listed["parent_slot"], listed["num_actions"]), empties)  # of slots
+        has_leaves = np.zeros(len(parents), np.bool_)
+        has_leaves[slots.reshape(-1)] = True
+        while not has_leaves[above := parents[has_leaves]].all():
+            has_leaves[above] = True
+        listed = listed[np.logical_or.reduceat(has_leaves[:num_slots], listed["first_slot"])]
     listed_range = np.searchsorted(listed["player"], np.arange(num_players + 1))
     blocks: list[tuple] = []
     for player in range(num_players):
         records = listed[listed_range[player] : listed_range[player + 1]]
-        rows = rows_of(records["first_slot"], records["num_actions"])
-        blocks.append(_blocks_of(arrays, player, rows, order, last_slots, chance, payoff))
+        rows = np.append(rows_of(records["first_slot"], records["num_actions"]), empties[player])
+        sums = np.bincount(entry, chance * arrays.payoffs[leaves[-1], player], slots.shape[1])
+        blocks.append(_blocks_of(player, rows, slots, sums, num_slots))
     lengths, all_rows, terms, others, values = zip(*blocks, strict=True)
     if num_players == 2 and sum(map(len, terms)) < _MIN_USES * sum(map(len, values)):
         others, values = (tuple(map(np.ndarray.__getitem__, each, terms)) for each in (others, values))
@@ -227,83 +174,87 @@ def entries_of(arrays: TreeArrays, player: int) -> tuple[np.ndarray, np.ndarray,
     return rows[is_used], others[is_used], arrays.leaf_value[terms[is_used]]
 
 
-def _blocks_of(arrays, player, rows, order, last_slots, chance, payoff):
+def _blocks_of(player, rows, slots, sums, num_slots):
     """Returns lengths of blocks, rows of blocks, terms of entries, and other players' slots and values of terms."""
-    num_slots, num_players = int(arrays.slot_range[-1]), len(arrays.slot_range) - 1
-    dump = num_slots + num_players
-    others = np.array([p for p in range(num_players) if p != player], np.int64)  # none of one player
+    dump, order = num_slots + len(slots), np.flatnonzero(sums).astype(np.int32)
     if player > 0:  # by the others' slots they are sorted
-        order = _sorted(order, last_slots[player], dump)
-    ends, value = np.zeros(dump, np.int64), np.empty(len(order))
-    columns = np.empty((len(order), num_players - 1), np.int32)
-    count = _add_up(arrays, order, last_slots, chance, payoff, player, others, columns, value, ends)
-    rows = np.append(rows, num_slots + player)  # the empty sequence is the last row
-    length = ends[rows]
+        order = _sorted(order, slots[player], dump)
+    length = np.bincount(slots[player, order], minlength=dump)[rows]
+    columns, value = np.take(np.delete(slots, player, axis=0), order, axis=1), sums[order]
     first = np.cumsum(length) - length
-    order = np.lexsort((-length, np.arange(len(rows)) // _WINDOW))
+    row_order = np.lexsort((-length, np.arange(len(rows)) // _WINDOW))
     block_rows = np.full(-(-len(rows) // BLOCK) * BLOCK, dump, np.int32)
-    block_rows[: len(rows)] = rows[order]
-    block_lengths = np.maximum.reduceat(length[order], np.arange(0, len(rows), BLOCK)) * BLOCK
-    terms, heads = np.zeros(block_lengths.sum(), np.int32), np.full(dump, _UNSEEN, np.int32)
-    term_others, term_value = np.empty((count + 1, num_players - 1), np.int32), np.empty(count + 1)
-    term_others[0], term_value[0] = num_slots, 0.0  # term 0 fills up rows
-    tables = columns, value, heads, np.zeros(count + 1, np.int32), terms, term_others, term_value
-    found = _number_terms(first[order], length[order], block_lengths, *tables)
-    return block_lengths, block_rows, terms, term_others[:found].copy(), term_value[:found].copy()
+    block_rows[: len(rows)] = rows[row_order]
+    block_lengths = np.maximum.reduceat(length[row_order], np.arange(0, len(rows), BLOCK)) * BLOCK
+    terms, heads = np.zeros(block_lengths.sum(), np.int32), np.full(dump, _NONE, np.int32)
+    links = np.empty((2, len(value)), np.int32)
+    found = _run(_number_terms, first[row_order], length[row_order], block_lengths, columns, value, heads, links, terms)
+    others = np.append(np.full((len(slots) - 1, 1), num_slots, np.int32), columns[:, links[1, :found]], axis=1).T
+    return block_lengths, block_rows, terms, np.ascontiguousarray(others), np.append(0.0, value[links[1, :found]])
+
+
+def _run(kernel, *arguments):
+    """Runs a kernel, as plain Python if all arrays are short."""
+    run = kernel if max(map(np.size, arguments)) > _FEW else source_of(kernel)
+    with announce_compilation(run, "the tables of trees", 1.0):
+        return run(*arguments)
 
 
 @kernel
-def _find_same(nodes, same):
-    """Writes the payoffs' number of nodes whose leaves pay the same to `same`, which has those of leaves."""
-    for node in range(len(nodes) - 1, -1, -1):
-        first, count = nodes[at(node)]["first_child"], nodes[at(node)]["num_children"]
-        if count > 0:
-            number = same[at(first)]
-            for child in range(first + 1, first + count):
-                number = number if same[at(child)] == number else _UNSEEN
-            same[at(node)] = number
+def _find_same(nodes, numbers, folded, same):
+    """Writes the number in `numbers` of the payoffs of leaves, and if `folded` of nodes whose leaves pay the same.
 
-
-@kernel
-def _pass_up(infosets, has_leaves, found):
-    """Returns which infosets have leaves behind their slots or those below. Both arrays are modified in place."""
-    for infoset in range(len(infosets) - 1, -1, -1):
-        record = infosets[at(infoset)]
-        for slot in range(record["first_slot"], record["first_slot"] + record["num_actions"]):
-            found[at(infoset)] |= has_leaves[at(slot)]
-        has_leaves[at(record["parent_slot"])] |= found[at(infoset)]
-    return found
-
-
-@kernel
-def _list_leaves(tree, same, path, chances, last_slot, last_slots, chance, payoff):
-    """Lists all players' last slots, chance, and the payoff's number of leaves not worth 0 to all, depth first.
-
-    A node with payoffs in `same` counts as a leaf. Returns how many there are. `last_slot` holds the empty sequences;
-    `path` is as in `_link`, with `chances`.
+    Returns how many nodes with payoffs are right below others.
     """
-    nodes, depth, node, found = tree.nodes, 0, 0, 0
-    while True:
-        number, is_worth = same[at(node)], False
+    count = 0
+    for node in range(len(nodes) - 1, -1, -1):
+        first, width, below = nodes[at(node)]["first_child"], nodes[at(node)]["num_children"], 0
+        number = same[at(first)] if folded and width > 0 else _MIXED
+        for child in range(first, first + width):
+            number = number if same[at(child)] == number else _MIXED
+            below += same[at(child)] >= 0
+        if width == 0:
+            number = numbers[at(nodes[at(node)]["payload"])]
+        elif number == _MIXED:
+            count += below
+        same[at(node)] = number
+    return count + (same[0] >= 0)
+
+
+@kernel
+def _list_leaves(nodes, outcomes, same, stack, chances, leaves, chance):
+    """Lists all players' last slots and the payoffs' number of nodes with payoffs in `same`, and chance, depth first.
+
+    The stack has last slots and the node; it begins with the root.
+    """
+    last, waiting, found = len(leaves) - 1, 1, 0
+    while waiting > 0:
+        waiting -= 1
+        node = nodes[at(stack[at(waiting), last])]
+        number = same[at(stack[at(waiting), last])]
         if number >= 0:
-            for player in range(len(last_slot)):
-                last_slots[player, at(found)] = last_slot[player]
-                is_worth = is_worth or tree.payoffs[at(number), player] != 0.0
-            chance[at(found)], payoff[at(found)] = chances[at(depth)], number
-            found += is_worth
-        depth, node = _next_node(nodes, node, path, depth, last_slot, number < 0)
-        if depth == 0:
-            return found
-        above, chances[at(depth)] = nodes[at(path[at(depth - 1), _NODE])], chances[at(depth - 1)]
-        if above["kind"] == CHANCE:
-            outcome = above["payload"] + path[at(depth - 1), _CHILD]
-            chances[at(depth)] *= tree.chance[at(outcome)]["probability"]
+            for player in range(last):
+                leaves[player, at(found)] = stack[at(waiting), player]
+            leaves[last, at(found)], chance[at(found)] = number, chances[at(waiting)]
+            found += 1
+        elif number == _MIXED:
+            kind, first, count, payload = node["kind"], node["first_child"], node["num_children"], node["payload"]
+            for child in range(count):  # the first one on top, the last one in the node's place
+                place = waiting + count - 1 - child
+                for player in range(last):
+                    stack[at(place), player] = stack[at(waiting), player]
+                stack[at(place), last], chances[at(place)] = first + child, chances[at(waiting)]
+                if kind >= 0:
+                    stack[at(place), at(kind)] = payload + child
+                else:
+                    chances[at(place)] *= outcomes[at(payload + child)]["probability"]
+            waiting += count
 
 
 def _sorted(order, keys, num_keys):
     """Returns `order`, stably sorted by keys."""
     found = np.empty_like(order)
-    _sort(order, keys, np.zeros(num_keys + 1, np.int64), found)
+    _run(_sort, order, keys, np.zeros(num_keys + 1, np.int64), found)
     return found
 
 
@@ -321,58 +272,32 @@ def _sort(order, keys, places, found):
 
 
 @kernel
-def _add_up(tree, order, last_slots, chance, payoff, player, others, columns, value, lengths):
-    """Adds up leaves with the same last slots, by which they are sorted; returns how many entries that makes.
+def _number_terms(first, length, block_lengths, columns, value, heads, links, terms):
+    """Writes the term of each entry of the rows, in their order; returns how many there are.
 
-    Writes `columns` and `value`; `lengths` counts entries by the player's last slot.
+    `links` has the entry before with the same slot of the first other player, if it has another term, and the first
+    entry of each term. `heads` begins these lists.
     """
-    count, before = 0, -1
-    for leaf in order:
-        worth = chance[at(leaf)] * tree.payoffs[at(payoff[at(leaf)]), player]
-        if worth == 0.0:
-            continue
-        is_new = before < 0 or last_slots[player, at(leaf)] != last_slots[player, at(before)]
-        for other in others:
-            is_new = is_new or last_slots[other, at(leaf)] != last_slots[other, at(before)]
-        if is_new:
-            for index in range(len(others)):
-                columns[at(count), index] = last_slots[others[index], at(leaf)]
-            value[at(count)] = 0.0
-            lengths[at(last_slots[player, at(leaf)])] += 1
-            count += 1
-        value[at(count - 1)] += worth
-        before = leaf
-    return count
-
-
-@kernel
-def _number_terms(first, length, block_lengths, columns, value, heads, after, terms, term_others, term_value):
-    """Writes the term of each entry of the rows, in their order, and the terms; returns how many there are.
-
-    Terms with the same slot of the first other player are a list, `heads` and `after`, the last one first.
-    """
-    found, begin, num_others = 1, 0, columns.shape[1]
+    found, begin = 0, 0
     for row in range(len(first)):
         if row > 0 and row % BLOCK == 0:
-            begin += block_lengths[row // BLOCK - 1]
-        for index in range(length[row]):
-            entry, looks = first[row] + index, 0
-            head = columns[entry, 0] if num_others > 0 else 0
-            term = heads[head]
-            while term != _UNSEEN:
-                is_same = term_value[term] == value[entry]
-                for other in range(1, num_others):
-                    is_same = is_same and term_others[term, other] == columns[entry, other]
+            begin += block_lengths[at(row // BLOCK - 1)]
+        for index in range(length[at(row)]):
+            entry, looks = first[at(row)] + index, 0
+            head = columns[0, at(entry)] if len(columns) > 0 else 0
+            term = heads[at(head)]
+            while term != _NONE:
+                same = links[1, at(term)]
+                is_same = value[at(same)] == value[at(entry)]
+                for other in range(1, len(columns)):
+                    is_same = is_same and columns[other, at(same)] == columns[other, at(entry)]
                 if is_same:
                     break
                 looks += 1
-                term = after[term] if looks < _LOOKS else _UNSEEN
-            if term == _UNSEEN:
+                term = links[0, at(term)] if looks < _LOOKS else _NONE
+            if term == _NONE:
                 term = found
-                term_value[term], after[term] = value[entry], heads[head]
-                for other in range(num_others):
-                    term_others[term, other] = columns[entry, other]
-                heads[head] = term
+                links[0, at(term)], links[1, at(term)], heads[at(head)] = heads[at(head)], entry, term
                 found += 1
-            terms[begin + row % BLOCK + BLOCK * index] = term
+            terms[at(begin + row % BLOCK + BLOCK * index)] = 1 + term
     return found

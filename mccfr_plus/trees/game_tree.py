@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pyspiel
 
-from mccfr_plus.errors import BudgetError, GameError
+from mccfr_plus.errors import BudgetError, GameError, shortened
 from mccfr_plus.games import PyspielGame, RulesGame, compiled_rules
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.kernels.slots import Bindings
@@ -47,11 +47,11 @@ class Statistics:
         histories: Number of nodes, including the root, chance nodes and terminal nodes.
         sequences: Number of sequences, including the empty one.
         max_actions: Maximum number of actions at one infoset.
-        max_history_length: Longest history, in actions of players and chance.
-        max_moves: Longest history, in actions of players only.
+        max_history_length: Length of the longest history, in actions of players and chance.
+        max_moves: Length of the longest history, in actions of players only.
         m_values: M_i of Lanctot et al. 2009, section 4.
         tree_bytes: Bytes of nodes, chance and payoffs.
-        infoset_bytes: Bytes of the arrays of infosets and slots, without texts.
+        infoset_bytes: Bytes of the arrays of infosets and slots, excluding strings.
 
     Examples:
         >>> import mccfr_plus
@@ -88,10 +88,10 @@ class GameTree(Tree):
         arrays: The arrays that the kernels read; see `mccfr_plus.trees.arrays`.
         shape: Depth, stack size and perfect recall.
         info_states: The information state string of each infoset. The infosets of a player are contiguous.
-        slot_action: ``[num_slots]`` int64, OpenSpiel's action of each slot.
-        outcome_action: OpenSpiel's action of each row of ``arrays.chance``, int64.
+        slot_action: ``[num_slots]`` int64, OpenSpiel's action for each slot.
+        outcome_action: OpenSpiel's action for each row of ``arrays.chance``, int64.
         is_converted: Whether `game` is OpenSpiel's turn-based conversion of a game with simultaneous moves.
-        num_players: Number of players, without chance.
+        num_players: Number of players, excluding chance.
         num_nodes: Number of histories, including the root, chance nodes and terminal nodes.
         num_infosets: Number of information sets of all players together.
         num_slots: Number of (infoset, action) pairs of all players together.
@@ -159,8 +159,8 @@ class GameTree(Tree):
         counts = self.found_infosets["num_actions"]
         return np.repeat(1.0 / counts, counts)
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """Returns `uniform_strategy`, since several solvers can share a compiled tree."""
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        """Returns `uniform_strategy`: a tree that several solvers can share stores no strategy of its own."""
         return self.uniform_strategy()
 
     def arrays_to_run_on(self, with_leaves: bool, folded: bool = False) -> tuple[TreeArrays, np.ndarray]:
@@ -181,14 +181,14 @@ class GameTree(Tree):
         """The arrays with the leaf tables of the sequence form, built when first used; they need perfect recall."""
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays, self.shape.max_depth)
+        return with_leaves(self.arrays, self.shape.max_stack)
 
     @cached_property
     def folded_arrays(self) -> TreeArrays:
         """The arrays with folded leaf tables, for regrets and values of strategies; see `flattening`."""
         if not self.perfect_recall:
             self.require_perfect_recall("a full traversal and a best response")
-        return with_leaves(self.arrays, self.shape.max_depth, folded=True)
+        return with_leaves(self.arrays, self.shape.max_stack, folded=True)
 
     @cached_property
     def refined(self) -> Refinement:
@@ -276,9 +276,10 @@ class Budget:
     def _refuse(self, reason: str, num_nodes: int) -> None:
         estimate = as_text(max(probe_size(self._game).histories.log10, math.log10(max(num_nodes, 1))))
         raise BudgetError(
-            f"the tree of {self._game} has about {estimate} nodes (estimated from a sample); {reason}. Choose smaller "
-            "parameters of the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, an information "
-            "state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME --estimate."
+            f"the tree of {shortened(self._game)} has about {estimate} nodes (estimated from a sample); {reason}. "
+            "Choose smaller parameters for the game, or raise max_nodes or max_bytes: a node takes about 20 bytes, and "
+            "an information state 250 bytes plus its text. See mccfr_plus.estimate_size, or mccfr-plus stats GAME "
+            "--estimate."
         )
 
 
@@ -290,7 +291,7 @@ def compile_game(
     progress: bool | None = None,
     rules: bool = True,
 ) -> GameTree:
-    """Returns the flat-array tree of a game, built in one traversal, by compiled rules if the game has any.
+    """Returns the flat-array tree of a game, built in one traversal, with compiled rules if the game has any.
 
     Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 
@@ -300,11 +301,11 @@ def compile_game(
             (`mccfr_plus.games`).
         max_bytes: Maximum memory in bytes, estimated during the traversal. Default: half of the free memory.
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
-        rules: Whether to use compiled rules instead of pyspiel. The tree is the same.
+        rules: Whether to use compiled rules instead of pyspiel. The tree is the same in both cases.
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.
-        BudgetError: If the tree is larger than the budget, as soon as the lower limit of a 95 % confidence interval
+        BudgetError: If the tree is larger than the budget, as soon as the lower limit of a 95% confidence interval
             from a sample shows this; the message estimates the size.
 
     Examples:

@@ -28,9 +28,6 @@ class InfoStates(Sequence[str]):
         self._game, self._keys, self._players = game, keys, players
         self._places, _ = key_places(game.sizes)
 
-    def __reduce__(self) -> tuple:
-        return InfoStates, (self._game, self._keys, self._players)
-
     def __len__(self) -> int:
         return len(self._keys)
 
@@ -125,7 +122,7 @@ def hash_of_row(row):
     state = np.uint64(0x2545F4914F6CDD1D)
     for index in range(len(row)):
         state = hash_step(state, np.uint64(row[index]))
-    # Tables read the lowest bits only. Small whole numbers as floats differ in the highest bits only.
+    # Tables read the lowest bits only. Small integers as floats differ in the highest bits only.
     state = (state ^ (state >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
     return state ^ (state >> np.uint64(32))
 

@@ -78,7 +78,7 @@ class LazyTree(ExpandingTree):
         arrays = nodes, parents, infosets, self._info_keys, self.slot_action, self._strategy, words
         self.tables = expansion.Tables(*arrays)
         self._answers, self._outcome_action = np.zeros((threads, width), np.int64), np.zeros(num_outcomes, np.int64)
-        # Entries of memoryviews are read several times as fast as those of numpy arrays.
+        # Entries of memoryviews are read several times as fast as those of NumPy arrays.
         self._fields, self._parents = _view(nodes, "i"), _view(parents, "i")
         self._slot_actions, self._outcome_actions = _view(self.slot_action, "q"), _view(self._outcome_action, "q")
         self._payoff_of = functools.lru_cache(_MOST_PAYOFFS)(self._new_payoff)
@@ -90,8 +90,8 @@ class LazyTree(ExpandingTree):
         self._last = [_NO_STATE] * threads  # per thread, the node expanded last and its state
         self._error: BaseException | None = None  # has ended a traversal
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        strategy = super().attach(check_depth=check_depth, single_trajectory=single_trajectory)
         self._max_states = max(self.plan.state_bytes // _state_size(self.game) // 2, 1)  # per generation
         max_table = max(1 << (2 * self.plan.max_infosets - 1).bit_length(), _FIRST_TABLE)
         things = {
@@ -143,7 +143,7 @@ class LazyTree(ExpandingTree):
                         return
                     if max_depth is not None and state.move_number() > max_depth:
                         raise loading.WrongAnswerError(
-                            f"a history has more than {max_depth} moves, the limit according to max_game_length and "
+                            f"a history has more than {max_depth} moves, the limit implied by max_game_length and "
                             "max_chance_nodes_in_history"
                         )
                     if is_single:
@@ -280,7 +280,7 @@ class LazyTree(ExpandingTree):
         if len(found) > 1:
             raise GameError(
                 f"player {player} reaches the information state {info_state!r} after {len(found)} different sequences "
-                f"of own moves, and {self.game.get_type().short_name} does not tell them apart: it is not one infoset."
+                f"of its own moves, which {self.game.get_type().short_name} does not tell apart: it is not one infoset."
             )
         return int(found[0]) if len(found) else None
 

@@ -1,6 +1,7 @@
 """Loads games by OpenSpiel's game strings, and records them: every error names game, history and action."""
 
 import contextlib
+import dataclasses
 import difflib
 import functools
 import importlib
@@ -13,7 +14,6 @@ import subprocess
 import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pyspiel
@@ -23,7 +23,7 @@ import mccfr_plus.games  # registers this package's games
 from mccfr_plus.errors import GameError, MccfrPlusError, shortened
 from mccfr_plus.games.openspiel import TURN_BASED
 from mccfr_plus.games.rules import CHANCE, TERMINAL
-from mccfr_plus.trees.arrays import INFOSET
+from mccfr_plus.trees.arrays import INFOSET, NODE, Shape
 from mccfr_plus.trees.flattening import FlatTree, flatten
 from mccfr_plus.trees.tree import Tree
 
@@ -38,7 +38,7 @@ _TOLERANCE = 1e-6  # of the sum of a chance node's probabilities
 _CHECK_EVERY = 1024  # nodes between two checks of the budget
 
 # Bytes of a compiled tree, and of a recording.
-COMPILED_BYTES_PER_NODE = 21  # 16 in the tree, 5 in the recording
+COMPILED_BYTES_PER_NODE = 20  # 16 in the tree, and a quarter more while the array grows
 COMPILED_BYTES_PER_INFOSET = 250  # key object, dictionary entries, list entries, array rows; its text comes on top
 
 _IN_MEMORY = " was made in memory"
@@ -66,12 +66,12 @@ while not state.is_terminal():
 
 
 def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
-    """Returns a game, or the game of a game string, as a turn-based game.
+    """Returns a given game, or the game named by a game string, as a turn-based game.
 
     Games with simultaneous moves are converted to turn-based games by OpenSpiel, and a log message says so.
 
     Args:
-        game: A `pyspiel.Game`, or a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``; or a tree.
+        game: A `pyspiel.Game`, a string such as ``"leduc_poker"`` or ``"kuhn_poker(players=3)"``, or a tree.
 
     Raises:
         GameError: If the game is unknown (the message suggests similar names), its parameters are not accepted, or it
@@ -172,7 +172,7 @@ def try_out(text: str) -> None:
         how = f" ({signal.Signals(-done.returncode).name})" if done.returncode < 0 else ""
         said = without_places(done.stderr.strip().rpartition("\n")[2])
         said = said or f"one game does not end in {_TRIAL_SECONDS} seconds"
-        raise GameError(f"OpenSpiel fails on {text!r}{how}: {said}: choose other parameters.")
+        raise GameError(f"OpenSpiel fails on {text!r}{how} ({said}): choose other parameters.")
 
 
 def without_places(message: str) -> str:
@@ -254,7 +254,7 @@ def checked_actions(actions: list[int], most: int) -> list[int]:
     """Returns the legal actions of a decision node: between 1 and `most`, all of them different."""
     if not 0 < len(actions) <= most:
         raise WrongAnswerError(
-            f"a decision node with {len(actions)} legal actions, where num_distinct_actions() allows 1 to {most}"
+            f"a decision node has {len(actions)} legal actions, but num_distinct_actions() allows 1 to {most}"
         )
     if len(set(actions)) < len(actions):
         raise WrongAnswerError(f"the legal actions {actions} of a decision node are not all different")
@@ -318,48 +318,64 @@ def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_tak
 
 def record(game: pyspiel.Game, check_budget: _Check, progress: bool | None) -> tuple[FlatTree, list[str]]:
     """Returns the tree of a turn-based game and its information states; `check_budget` is `game_tree.Budget.check`."""
-    path: list[list[Any]] = []
+    path: list[_Frame] = []
     with compiling_bar(progress) as bar:
         try:
             info_states, *recording = _traverse(game, path, check_budget, bar)
         except MccfrPlusError:
             raise
         except Exception as error:
-            raise game_error(game, [actions[taken - 1] for _, actions, taken in path], error) from error
+            raise game_error(game, [frame.actions[frame.taken - 1] for frame in path], error) from error
     tree = flatten(*recording)
     return tree, [info_states[infoset] for infoset in tree.order]
 
 
-def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: _Check, bar: tqdm) -> tuple:
-    """Returns information states and the arguments of `flatten`; `path` has state, actions, number of taken ones."""
-    num_players, max_depth, kinds, payloads = game.num_players(), 0, array("b"), array("i")
-    infosets: dict[tuple[int, str], int] = {}
-    infoset_actions: list[list[int]] = []
-    distributions: list[Outcomes] = []
-    distribution_of: dict[Outcomes, int] = {}
+@dataclasses.dataclass(slots=True)
+class _Frame:
+    """An inner node on the path of a recording."""
+
+    state: pyspiel.State
+    player: int
+    actions: list[int]
+    first_child: int
+    first_slot: int
+    last_slot: int  # of the player, before the node
+    taken: int = 0  # actions
+
+
+def _traverse(game: pyspiel.Game, path: list[_Frame], check_budget: _Check, bar: tqdm) -> tuple:
+    """Returns information states and the arguments of `flatten`; `path` is an output."""
+    num_players, infosets, infoset_actions = game.num_players(), dict[tuple[int, str], int](), list[list[int]]()
+    records, num_slots, key_bytes = list[tuple[int, int, int, int]](), [0] * num_players, 0  # of INFOSET
+    distributions, distribution_of = list[Outcomes](), dict[Outcomes, int]()
     payoffs: dict[tuple[float, ...], int] = {}
-    state, countdown, key_bytes = game.new_initial_state(), _CHECK_EVERY, 0
+    state, nodes, node, num_nodes, num_visited = game.new_initial_state(), array("i", bytes(NODE.itemsize)), 0, 1, 0
+    last_slots = [-1] * (num_players + 1)  # the last entry is chance's
+    waiting, moves, max_depth, max_stack, max_moves, perfect_recall = 1, 0, 0, 1, 0, True
 
     def check() -> None:
-        num_bytes = len(kinds) * COMPILED_BYTES_PER_NODE + len(infosets) * COMPILED_BYTES_PER_INFOSET + key_bytes
-        check_budget(len(kinds), num_bytes)
-        show_fraction(bar, len(kinds), [len(actions) for _, actions, _ in path], [taken for *_, taken in path])
+        num_bytes = num_nodes * COMPILED_BYTES_PER_NODE + len(infosets) * COMPILED_BYTES_PER_INFOSET + key_bytes
+        check_budget(num_nodes, num_bytes)
+        show_fraction(bar, num_visited, [len(frame.actions) for frame in path], [frame.taken for frame in path])
         require_end(game, len(path))
 
     while True:
-        countdown -= 1
-        if not countdown:
-            countdown = _CHECK_EVERY
+        num_visited += 1
+        if num_visited % _CHECK_EVERY == 0:
             check()
-        player, actions = state.current_player(), []
+        player, actions = int(state.current_player()), []
         if player >= 0:
             key, actions = state.information_state_string(), state.legal_actions()
-            payload = infosets.setdefault((player, key), len(infosets))
-            if payload == len(infoset_actions):
+            infoset = infosets.setdefault((player, key), len(infosets))
+            if infoset == len(records):
                 key_bytes += len(key)
                 infoset_actions.append(checked_actions(actions, game.num_distinct_actions()))
-            elif actions != infoset_actions[payload]:
-                raise different_actions(key, player, infoset_actions[payload], actions)
+                records.append((num_slots[player], len(actions), last_slots[player], player))
+                num_slots[player] += len(actions)
+            elif actions != infoset_actions[infoset]:
+                raise different_actions(key, player, infoset_actions[infoset], actions)
+            payload, _, parent, _ = records[infoset]
+            perfect_recall = perfect_recall and parent == last_slots[player]
         elif player == TERMINAL:
             returns = tuple(state.returns())
             if returns not in payoffs:
@@ -376,27 +392,30 @@ def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: _Check, b
             actions = [action for action, _ in distributions[payload]]
         else:
             raise unknown_mover(player)
-        kinds.append(int(player))
-        payloads.append(payload)
-        if actions:
-            path.append([state, actions, 0])
-            max_depth = max(max_depth, len(path))
-        while path and path[-1][2] == len(path[-1][1]):
-            path.pop()
+        count = len(actions)
+        nodes[4 * node : 4 * node + 4] = array("i", (player, count, num_nodes if count else 0, payload))
+        if count:
+            path.append(_Frame(state, player, actions, num_nodes, payload, last_slots[player]))
+            num_nodes, waiting, moves = num_nodes + count, waiting + count - 1, moves + (player >= 0)
+            nodes.frombytes(bytes(NODE.itemsize * count))
+            max_depth, max_stack, max_moves = max(max_depth, len(path)), max(max_stack, waiting), max(max_moves, moves)
+        while path and path[-1].taken == len(path[-1].actions):
+            frame = path.pop()
+            last_slots[frame.player] = frame.last_slot
+            waiting, moves = waiting - len(frame.actions) + 1, moves - (frame.player >= 0)
         if not path:
             break
-        state, actions, taken = path[-1]
-        path[-1][2] = taken + 1
-        if taken + 1 < len(actions):
-            state = state.child(actions[taken])
+        frame = path[-1]
+        state, node, action = frame.state, frame.first_child + frame.taken, frame.actions[frame.taken]
+        last_slots[frame.player] = frame.first_slot + frame.taken
+        frame.taken += 1
+        if frame.taken < len(frame.actions):
+            state = state.child(action)
         else:
-            state.apply_action(actions[taken])  # the parent's state has served
+            state.apply_action(action)  # the parent's state has served
     check()
-    records = np.zeros(len(infosets), INFOSET)
-    records["player"] = [player for player, _ in infosets]
-    records["num_actions"] = [len(actions) for actions in infoset_actions]
-    records["first_slot"] = np.cumsum(records["num_actions"]) - records["num_actions"]
+    shape = Shape(max_depth, max_stack, perfect_recall, max_moves)
     slot_action = np.array([action for actions in infoset_actions for action in actions], np.int64)
     table = np.array(list(payoffs), np.float64).reshape(-1, num_players)
-    nodes = np.frombuffer(kinds, np.int8), np.frombuffer(payloads, np.int32)
-    return [key for _, key in infosets], max_depth, *nodes, records, slot_action, distributions, table
+    found = np.frombuffer(nodes, NODE), np.array(records, INFOSET), slot_action, distributions, table
+    return [key for _, key in infosets], shape, *found

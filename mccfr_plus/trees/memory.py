@@ -30,7 +30,7 @@ def resident_bytes() -> int:
 def release_unused() -> None:
     """Gives memory back to the operating system: cycles of references, and what glibc keeps in small pieces."""
     gc.collect()
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # other C libraries; TypeError: Windows
+    with contextlib.suppress(AttributeError):  # other C libraries
         ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -71,7 +71,7 @@ def plan_memory(limit: str | int | float | None, *, node_cost: int, infoset_cost
     if room < _LEAST:
         raise ConfigError(
             f"memory={limit!r}: Python, OpenSpiel and the compiled kernels take {here / 1e6:,.0f} MB, and a "
-            f"lazy tree needs {_LEAST / 1e6:,.0f} MB: give at least {(here + _LEAST) / 1e6 + 1:,.0f}MB."
+            f"lazy tree needs {_LEAST / 1e6:,.0f} MB, so give at least {(here + _LEAST) / 1e6 + 1:.0f}MB."
         )
     states = min(int(_STATES_SHARE * room), _MOST_STATES) if node_cost else 0
     return MemoryPlan(

@@ -179,7 +179,7 @@ class Scratch(NamedTuple):
     their slots. At all other slots the estimate is 0, whatever stands there.
 
     Where infosets are tied (`TIED`), each is listed once per own past, as an entry, whose slots of the gradient come
-    behind the others. So the gradient is one of a game of perfect recall. `minimize` adds entries up.
+    behind the others. Thus, the gradient is one of a game of perfect recall. `minimize` adds entries up.
     """
 
     gradient: np.ndarray  # [gradient_size(tree) (+ slots of entries)] float64: slots, empty sequences, a dump, terms

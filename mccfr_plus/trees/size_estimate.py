@@ -1,7 +1,7 @@
 """The size of a game, estimated by beams of sampled histories: nothing is compiled.
 
 The next level of a beam consists of the children of all its histories; of n > `width`, `width` are drawn uniformly
-without replacement, and the weight of the level grows by the factor n / width. So weight x (sum of f over the sample)
+without replacement, and the weight of the level grows by the factor n / width. Weight x (sum of f over the sample)
 has the expectation "sum of f over the level", for any f. Sums of f = 1 count nodes; for what a traversal visits, f is
 the probability that it comes to the history. All numbers are logarithms: those of chess do not fit a float.
 
@@ -40,7 +40,7 @@ _PROBE_SIZE, _PROBE_SECONDS = 10_000, 3.0
 
 
 class Interval(NamedTuple):
-    """An estimate and the limits of its 95 % confidence interval, as logarithms to base 10.
+    """An estimate and the limits of its 95% confidence interval, as logarithms to base 10.
 
     Attributes:
         log10: Of the estimate; minus infinity for 0.
@@ -115,16 +115,16 @@ class SizeEstimate:
     """The estimated size of a game.
 
     Attributes:
-        game: OpenSpiel's string of the turn-based game.
+        game: OpenSpiel's string for the turn-based game.
         is_exact: Whether all histories were counted.
         histories: Number of nodes of the tree.
         decision_nodes: Number of decision nodes of each player.
         chance_nodes: Number of chance nodes.
         terminal_nodes: Number of terminal nodes.
-        traversals: Histories that one traversal visits under the uniform strategy, by estimator.
-        infosets_seen: Number of different information states in the sample, per player: a lower bound.
-        perfect_recall: False if an information state was found after two different pasts of its player.
-        depth: Longest history seen, in actions of players and chance.
+        traversals: Histories that one traversal visits under the uniform strategy, for each estimator.
+        infosets_seen: Number of different information states in the sample, per player, which is a lower bound.
+        perfect_recall: False if an information state was reached through two different pasts of its player.
+        depth: Length of the longest history seen, in actions of players and chance.
         compiled_bytes: Memory of the compiled tree and of a solver with external sampling and regret matching. Its
             upper limit assumes one information set per decision node.
         visited: Number of histories visited.
@@ -184,14 +184,14 @@ def estimate_size(
     seed: int | np.random.Generator | None = None,
     progress: bool | None = False,
 ) -> SizeEstimate:
-    """Returns an estimate of the size of a game of any size, without compiling it.
+    """Returns an estimate of the size of a game, however large, without compiling it.
 
     Args:
         game: A `pyspiel.Game` or a game string, as for `compile_game`.
         sample_size: Approximate number of histories to visit, at least 1; fewer if the game is small enough to count.
             10,000 is enough for an order of magnitude.
         seconds: Time limit; a sampling pass in progress is completed. Default: no limit.
-        seed: Seed of the sample.
+        seed: Seed for the sample.
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
 
     Raises:

@@ -63,7 +63,7 @@ def refine(tree: Any) -> Refinement:
         nodes=refined_nodes, infosets=records, infoset_range=infoset_range, slot_range=slot_range.astype(np.int64)
     )
     slot_of = rows_of(first_of, records["num_actions"])
-    with_tables = with_leaves(TreeArrays(*map(read_only, found)), tree.shape.max_depth)
+    with_tables = with_leaves(TreeArrays(*map(read_only, found)), tree.shape.max_stack)
     infoset_of = tree.infoset_of_slot[first_of].astype(np.int64)
     return Refinement(TreeArrays(*map(read_only, with_tables)), infoset_of, slot_of)
 

@@ -27,10 +27,10 @@ class Tree:
     """What a solver needs of a game. Methods for growing and for checkpoints do nothing here, as in complete trees.
 
     ``arrays_to_run_on(with_leaves, folded)`` gives arrays for a solver's kernels, perhaps with leaf tables, and their
-    `expansion`, writable; ``why_full()`` says why the tree cannot grow; ``attach(ones, *, check_depth,
-    single_trajectory)`` makes the tree a solver's and returns the uniform strategy, ``[slot_capacity]`` float64.
-    New infosets get a 1 at their first slot in ``ones``, ``[slot_capacity]`` or None; ``check_depth`` refuses histories
-    longer than ``shape.max_depth``; ``single_trajectory`` says that a traversal visits one history.
+    `expansion`, writable; ``why_full()`` says why the tree cannot grow; ``attach(*, check_depth,
+    single_trajectory)`` makes the tree a solver's and returns the uniform strategy, ``[slot_capacity]`` float64;
+    ``check_depth`` refuses histories longer than ``shape.max_depth``; ``single_trajectory`` says that a traversal
+    visits one history.
     """
 
     kind: ClassVar[str]  # as `Solver` calls it
@@ -39,7 +39,7 @@ class Tree:
     arrays: Any  # `TreeArrays`, or `PublicArrays` of a public tree
     shape: Shape
     bindings: Any  # what fills slots of estimators, minimizers and averages for this tree
-    slot_action: np.ndarray  # OpenSpiel's action of each slot
+    slot_action: np.ndarray  # OpenSpiel's action for each slot
     num_players: int  # chance not counted
     num_nodes: Any  # histories that are stored
     num_infosets: Any  # found so far, of all players together, like `num_slots`
@@ -68,7 +68,7 @@ class Tree:
         if not self.perfect_recall:
             raise GameError(
                 f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
-                f"different own actions), but {what} needs perfect recall."
+                f"different sequences of its own actions), but {what} needs perfect recall."
             )
 
     def require_whole(self, what: str) -> Any:

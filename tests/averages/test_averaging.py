@@ -71,12 +71,12 @@ def test_lazy_is_the_dense_average_after_many_iterations(game, iterations):
     np.testing.assert_allclose(lazy.average_strategy(), dense.average_strategy(), atol=1e-12)
 
 
-def test_last_is_the_last_iterate():
+def test_last_is_the_last_iterate(interpreted_loops):
     solver = Solver(naive.tree_of("kuhn_poker"), "external", "rm", "last", seed=1).run(50)
     np.testing.assert_array_equal(solver.average_strategy(), solver.current_strategy())
 
 
-def test_optimistic_average_by_hand():
+def test_optimistic_average_by_hand(interpreted_loops):
     # What an infoset adds when it is touched is its current reach x strategy, for all iterations since last time.
     tree = naive.tree_of("kuhn_poker")
     solver = Solver(tree, "external", "rm", "optimistic", alternating=False, seed=3)

@@ -1,5 +1,6 @@
 """Estimators that are wrong on purpose: each is caught, and the message says what to look at."""
 
+import functools
 from dataclasses import dataclass
 
 import numba
@@ -37,15 +38,16 @@ FAULTS = {
 NUMBERS = {name: number for number, name in enumerate(FAULTS, 1)}
 
 
-def walk_with(fault, power=0.0):
+@functools.cache
+def walk_with(fault):
     """Returns the kernel of outcome sampling with uniform own actions, with one fault; 0: none.
 
-    With a power it draws own actions by itself; with one other than 1 it favours the first ones.
+    With a power, its parameter, it draws own actions by itself; with one other than 1 it favours the first ones.
     """
 
     @numba.njit(error_model="numpy")
     def traversal(parameters, sampling_weights, tree, strategy, scratch, player):
-        rng, gradient = scratch.rng, scratch.gradient
+        rng, gradient, power = scratch.rng, scratch.gradient, parameters[0]
         slot, weight = tree.slot_range[-1] + player, 1.0
         record = tree.nodes[0]
         while record["kind"] != TERMINAL:
@@ -111,7 +113,11 @@ def walk_with(fault, power=0.0):
 @dataclass(frozen=True)
 class Wrong(Estimator):
     fault: str = ""
+    power: float = 0.0
     short_name = "wrong"
+
+    def parameters(self):
+        return np.array([self.power])
 
     @property
     def kernel(self):
@@ -126,7 +132,7 @@ def test_without_a_fault_it_passes():
 @pytest.mark.parametrize("fault", list(FAULTS))
 def test_faults_are_caught(fault):
     text = text_of_error(lambda: check_estimator(Wrong(fault), samples=1_000), FAULTS[fault])
-    assert text.startswith(f"Wrong(fault={fault!r}): ")
+    assert text.startswith(f"Wrong(fault={fault!r}, power=0.0): ")
     assert "where: game" in text
 
 
@@ -143,21 +149,18 @@ def restless_walk(parameters, sampling_weights, tree, strategy, scratch, player)
     scratch.gradient[first["first_slot"]] += np.random.random()  # noqa: NPY002 - on purpose
 
 
-def estimator_of(walk):
-    return type("Walks", (Estimator,), {"short_name": "walks", "kernel": staticmethod(walk)})()
-
-
 def test_who_draws_directly_is_sampled_only_and_the_report_says_so():
-    report = check_estimator(estimator_of(walk_with(0, 1.0)), samples=4_000)
+    report = check_estimator(Wrong(power=1.0), samples=4_000)
     assert "draws by itself" in str(report)
     assert not any("largest error" in line.result for line in report.lines)
 
 
 def test_the_z_test_sees_a_wrong_distribution():
     with pytest.raises(CheckError, match="standard errors away"):
-        check_estimator(estimator_of(walk_with(0, 1.5)), samples=20_000)
+        check_estimator(Wrong(power=1.5), samples=20_000)
 
 
 def test_other_sources_of_random_numbers_are_caught():
+    walks = type("Walks", (Estimator,), {"short_name": "walks", "kernel": staticmethod(restless_walk)})()
     with pytest.raises(CheckError, match="different gradients from the same random state"):
-        check_estimator(estimator_of(restless_walk), samples=100)
+        check_estimator(walks, samples=100)

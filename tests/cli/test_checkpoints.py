@@ -76,7 +76,7 @@ def test_limits_are_totals(command, path):
     assert path.read_bytes() == before
 
 
-def test_components_and_seed_come_from_the_checkpoint(command, path):
+def test_components_and_seed_come_from_the_checkpoint(command, path, interpreted_loops):
     components = ["--estimator=outcome(epsilon=0.25)", "--minimizer=hedge(eta=3)", "--averaging=linear"]
     options = ["--batch=3", "--baseline", "--no-alternating"]
     flags = (f"--checkpoint={path}", "--json", "--iterations=20")
@@ -88,7 +88,7 @@ def test_components_and_seed_come_from_the_checkpoint(command, path):
     assert command("solve", "kuhn_poker", *components, *options, seed, *flags, "--resume").code == 0
     before = path.read_bytes()
     for flag, text in [
-        ("--batch=1", "its batch is 3, and the solver's is 1."),
+        ("--batch=1", "its batch is 3, but the solver's is 1."),
         (f"--seed={first['seed'] + 1}", f"seed={first['seed']}, but the command line gives --seed="),
         ("--cluster=local", "is from a run without --cluster"),
     ]:
@@ -106,7 +106,7 @@ def test_nothing_is_overwritten(command, path, tmp_path):
     content = policy.read_bytes()
     for flags in ([], ["--resume"]):
         foreign = command(*RUN, "--iterations=10", f"--checkpoint={policy}", *flags)
-        foreign.assert_one_line_error("a policy: load it with load_policy", "not overwritten")
+        foreign.assert_one_line_error("a policy: load it with load_policy", "not be overwritten")
     twice = command(*RUN, "--iterations=10", f"--checkpoint={path}", "--resume", f"--policy_out={path}")
     twice.assert_one_line_error("is the checkpoint or its lock")
     assert (path.read_bytes(), policy.read_bytes()) == (before, content)

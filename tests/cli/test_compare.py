@@ -85,7 +85,7 @@ def test_a_comparison_that_is_ended_continues(command, start, blank_pictures, tm
 def test_what_is_refused(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for line, part in {
-        "kuhn_poker --out=X": "a run needs one limit, none given: give one of nodes, iterations, seconds",
+        "kuhn_poker --out=X": "needs exactly one limit, but none given: give exactly one of nodes, iterations, seconds",
         "kuhn_pokr --out=X --nodes=1e6": "kuhn_pokr",
         "kuhn_poker --nodes=1e6 --processes=2 --cluster=ray": "--processes cannot be combined",
     }.items():

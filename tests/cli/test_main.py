@@ -34,10 +34,10 @@ def test_help_of_verbs_and_at_most_71_flags(command):
 
 BAD_INPUT = [
     ("sovle kuhn_poker", "unknown command 'sovle'. Did you mean 'solve'?"),
-    ("solve kuhn_poker --iteration=1", "unknown flag --iteration, did you mean --iterations"),
+    ("solve kuhn_poker --iteration=1", "unknown flag --iteration: did you mean --iterations?"),
     ("solve kuhn_poker --iterations=--", "argument --iterations: '--' is not a value"),
     ("solve", "the following arguments are required: GAME"),
-    ("solve kuhn_poker --iterations=abc", "--iterations: 'abc' must be a whole number, at least 1"),
+    ("solve kuhn_poker --iterations=abc", "--iterations: 'abc' must be an integer, at least 1"),
     ("solve kuhn_poker --checkpoint=", "it is a directory"),
     ("solve kuhn_poker --resume", "--resume needs a checkpoint: give --checkpoint=FILE"),
     ("solve kuhn_poker --workers=2", "--workers needs a cluster: give --cluster=ray"),

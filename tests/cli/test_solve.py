@@ -165,7 +165,7 @@ def test_a_policy_of_another_game_is_not_overwritten(command, tmp_path, interpre
         assert command("solve", "kuhn_poker", "--iterations=2", f"--policy_out={path}").code == 0
     before = path.read_bytes()
     refused = command("solve", "kuhn_poker(players=3)", "--iterations=2", f"--policy_out={path}")
-    refused.assert_one_line_error("holds a policy for kuhn_poker() and is not overwritten: delete it")
+    refused.assert_one_line_error("holds a policy for kuhn_poker() and will not be overwritten: delete it")
     assert path.read_bytes() == before
     checkpoint = tmp_path / "run"
     command("solve", "kuhn_poker", "--iterations=2", f"--checkpoint={checkpoint}")
@@ -177,7 +177,7 @@ BAD_INPUT = {
     "mfg_crowd_modelling": "mean-field",
     "pathfinding": "information_state_string",
     "liars_dice_ir --minimizer=ftrl": "imperfect recall",
-    "phantom_ttt --tree=lazy --target_exploitability=0.1": "an exact exploitability needs the whole tree",
+    "phantom_ttt --tree=lazy --target_exploitability=0.1": "the exact exploitability needs the whole tree",
     "battleship --estimator=external": "use estimator='outcome'",
     "kuhn_poker --estimator=extrenal": "Did you mean 'external'",
     "kuhn_poker --policy_out=/no/such/directory/p.npz": "no directory /no/such/directory",

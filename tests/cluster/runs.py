@@ -7,12 +7,13 @@ import sys
 from pathlib import Path
 
 from mccfr_plus.cluster import Cluster
+from mccfr_plus.experiments.comparison import Limit, Run, comparison_of
 from mccfr_plus.experiments.run_all import run_on_cluster
-from mccfr_plus.experiments.runs import DONE, Limit, Run
+from mccfr_plus.experiments.runs import DONE
 
 
 def run_of(folder, algorithm="external", game="leduc_poker", seed=1, nodes=2e5):
-    return Run(game, algorithm, seed, Limit("nodes", nodes), folder, keeps_policy=True, num_evaluations=8)
+    return Run(comparison_of(game, algorithm, [seed], Limit("nodes", nodes), 8), game, algorithm, seed, folder)
 
 
 def files_of(folder):

@@ -90,7 +90,7 @@ def test_killed_workers_change_no_result(cluster):
     """While they compile or load kernels, and while they sample."""
     plan = {"game": "leduc_poker", "traversals": 10_000}
     with solver_of(**plan) as alone, solver_of(**plan, cluster=cluster) as together:
-        with Killer("ray::_Actor", 4) as killer:
+        with Killer("ray::BatchWorker", 4) as killer:
             found = bits(together.run(100))
         assert len(killer.killed) >= 2
         assert found == bits(alone.run(100))

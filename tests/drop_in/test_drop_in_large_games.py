@@ -43,6 +43,6 @@ def test_python_classes(make, game, iterations):
 def test_cpp_classes(name):
     solver = getattr(our_pyspiel, name)(DICE, seed=1)
     solver.run_iteration()
-    with pytest.raises(PolicyError, match=r"C\+\+ policies are tables of texts.*Solver\.average_policy\(solver\)"):
+    with pytest.raises(PolicyError, match=r"C\+\+ policies are tables indexed by.*Solver\.average_policy\(solver\)"):
         solver.average_policy()
     assert Solver.average_policy(solver).num_infosets == solver.tree.num_infosets > 0

@@ -72,7 +72,7 @@ def test_policies_are_cpp_ones(make):
 _MORE = {
     "cfr_br.CFRBRSolver": lambda game, **seed: drop_in.CFRBRSolver(game, True, True, **seed),
     "discounted_cfr._DCFRSolver": lambda game, **seed: discounted_cfr._DCFRSolver(
-        game, False, True, False, 1.25, -0.5, 3, **seed
+        game, True, True, False, 1.25, -0.5, 3, **seed
     ),
     "pyspiel.Outcome(0.3)": lambda game, **seed: our_pyspiel.OutcomeSamplingMCCFRSolver(game, 0.3, **seed),
 }

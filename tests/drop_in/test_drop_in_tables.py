@@ -101,7 +101,7 @@ def test_a_table_of_openspiel_is_taken(ours, theirs):
         np.testing.assert_allclose(solver._infostates[text][1], sums, rtol=1e-9)
 
 
-def test_the_cpp_classes_have_the_attributes_too():
+def test_the_cpp_classes_have_the_attributes_too(interpreted_loops):
     game = pyspiel.load_game("kuhn_poker")
     solver = our_pyspiel.CFRPlusSolver(game).run(3)
     _assert_equal_nodes(solver._info_state_nodes, cfr.CFRPlusSolver(game).run(3)._info_state_nodes)
@@ -115,7 +115,7 @@ def test_the_cpp_classes_have_the_attributes_too():
 def test_players_who_share_texts_have_no_table(monkeypatch):
     monkeypatch.setattr(FaultyState, "information_state_string", lambda self, player=None: "to move")
     solver = cfr.CFRSolver(FaultyGame({"length": 2}))
-    with pytest.raises(PolicyError, match="share information states"):
+    with pytest.raises(PolicyError, match="have the information state string"):
         solver._info_state_nodes  # noqa: B018
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from interpreted import interpreted
 
 from mccfr_plus.checks.sampler import add_samples
-from mccfr_plus.estimators import Baseline, SamplingWeights
-from mccfr_plus.estimators.traversal import NO_PLAYER, list_infoset, max_visits
+from mccfr_plus.estimators import SamplingWeights
+from mccfr_plus.estimators.traversal import list_infoset
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.solver.config import estimate_with, estimator_of
 from mccfr_plus.solver.loop import ESTIMATE, UPDATE_ALL_PLAYERS
@@ -14,23 +15,18 @@ from mccfr_plus.trees.scratch import Scratch, new_scratch
 
 
 class Sampler:
-    """An estimator at work on a tree, with a scratch that starts full of rubbish."""
+    """An estimator at work on a tree, with a scratch that starts full of rubbish; as Python if not `compiled`."""
 
-    def __init__(self, tree, short_name, state: int = 1, baseline: Baseline | None = None, batch: int = 1, arrays=None):
+    def __init__(self, tree, short_name, state=1, baseline=None, batch=1, arrays=None, compiled=True):
         self.tree = tree
         self.batch = batch
         self.estimator = estimator_of(short_name)
         self.arrays = tree.arrays_with_leaves if arrays is None else arrays
-        nodes = tree.arrays.nodes
-        chance, own = self.estimator.visits_all_chance, self.estimator.visits_all_own
-        size = max(max_visits(nodes, p, False, chance, own) for p in range(tree.num_players))
-        if self.estimator.update_all_players:
-            size = max_visits(nodes, NO_PLAYER, False, False, False)
         scratch = new_scratch(
             self.arrays,
             tree.shape,
             np.array([state], np.uint64),
-            max_visits=size,
+            max_visits=tree.num_nodes,
             sample_per_infoset=self.estimator.sample_per_infoset,
             values=np.zeros((tree.num_players, tree.num_nodes) if baseline else (0, 0)),
         )
@@ -48,7 +44,7 @@ class Sampler:
             self.parameters = np.append(self.parameters, baseline.rate)
         estimate = estimate_with(self.estimator, baseline, list_visit=list_infoset)
         bindings = {ESTIMATE: estimate, UPDATE_ALL_PLAYERS: self.estimator.update_all_players}
-        self._sample = bind(add_samples, bindings)
+        self._sample = bind(add_samples, bindings) if compiled else interpreted(bind(add_samples, bindings))
 
     def use(self, strategy: np.ndarray) -> None:
         self.strategy = strategy

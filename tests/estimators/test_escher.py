@@ -177,7 +177,7 @@ def test_a_batch_is_the_mean_of_its_walks():
     traverser, strategy = Traverser(tree, "uniform", state=3), tree.uniform_strategy()
     singles = [traverser.gradient(strategy, 0) for _ in range(7)]
     mean = np.mean([regrets_of(tree, strategy, 0, gradient) for gradient in singles], axis=0)
-    solver = Solver(tree, "escher(refresh=1)", "rm", batch=7, alternating=False, seed=1)
+    solver = Solver(tree, "escher(refresh=1)", "rm", batch=7, seed=1)
     solver._engine.scratches[0].rng[0] = 3
     solver.run(1)
     own = slice(*tree.arrays.slot_range[:2])

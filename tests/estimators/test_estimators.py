@@ -36,7 +36,7 @@ def assert_is_exact_gradient(tree, root, player, strategy, gradient):
 @pytest.mark.parametrize("estimator", ["full", "full(traversal=True)", "full(pruning=True)"])
 def test_full_is_the_exact_gradient(estimator, game, zeros):
     tree, root = naive.tree_of(game), naive.root_of(game)
-    sampler = Sampler(tree, estimator)
+    sampler = Sampler(tree, estimator, compiled=estimator == "full")
     sampler.use(naive.random_strategy(tree, seed=1, zeros=zeros))
     for player in range(tree.num_players):
         assert_is_exact_gradient(tree, root, player, sampler.strategy, sampler.sum(player)[0])

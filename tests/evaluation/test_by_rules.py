@@ -14,7 +14,7 @@ from mccfr_plus import PolicyError, Solver, evaluate_by_rules
 
 TWO_DICE = "liars_dice(numdice=2,dice_sides=2)"
 HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"
-LEDUC = "leduc_poker"
+KUHN = "kuhn_poker"
 
 
 @pytest.mark.usefixtures("interpreted_evaluation")
@@ -42,18 +42,18 @@ def test_threads_share_the_histories():
 
 
 def test_every_kind_of_policy():
-    policy = random_policy(LEDUC, 1)
-    stored = mccfr_plus.nash_conv(LEDUC, policy)
+    policy = random_policy(KUHN, 1)
+    stored = mccfr_plus.nash_conv(KUHN, policy)
     for kind, same in kinds_of(policy.tree, policy.strategy()).items():
-        found = evaluate_by_rules(LEDUC, same, progress=False)
+        found = evaluate_by_rules(KUHN, same, progress=False)
         assert found.nash_conv == pytest.approx(stored, abs=1e-12), kind
 
 
 def test_a_policy_of_a_lazy_tree_is_uniform_where_it_has_not_been():
-    policy = Solver(LEDUC, "outcome", tree="lazy", seed=1).run(50).average_policy()
-    assert policy.num_infosets < mccfr_plus.compile_game(LEDUC).num_infosets
-    found = evaluate_by_rules(LEDUC, policy, progress=False)
-    assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(LEDUC, policy), abs=1e-12)
+    policy = Solver(KUHN, "outcome", tree="lazy", seed=1).run(3).average_policy()
+    assert policy.num_infosets < mccfr_plus.compile_game(KUHN).num_infosets
+    found = evaluate_by_rules(KUHN, policy, progress=False)
+    assert found.nash_conv == pytest.approx(mccfr_plus.nash_conv(KUHN, policy), abs=1e-12)
 
 
 @pytest.mark.usefixtures("interpreted_evaluation")
@@ -73,15 +73,15 @@ def test_a_network(game):
 
 
 def test_missing_infosets_are_counted():
-    whole = dict(random_policy(LEDUC, 1))
+    whole = dict(random_policy(KUHN, 1))
     texts = sorted(whole)[::7]
     policy = {text: row for text, row in whole.items() if text not in texts}
-    expected = f"no probabilities at {len(texts)} of the 936 information sets.*uniform_else"
+    expected = f"no probabilities at {len(texts)} of the 12 information sets.*uniform_else"
     with pytest.raises(PolicyError, match=expected):
-        evaluate_by_rules(LEDUC, policy, progress=False)
-    tree = mccfr_plus.compile_game(LEDUC)
+        evaluate_by_rules(KUHN, policy, progress=False)
+    tree = mccfr_plus.compile_game(KUHN)
     legal = {text: tree.legal_actions(tree.infoset(text)) for text in texts}
     uniform = {text: [(action, 1 / len(actions)) for action in actions] for text, actions in legal.items()}
     expected = mccfr_plus.nash_conv(tree, uniform | policy)
-    found = evaluate_by_rules(LEDUC, policy, progress=False, uniform_elsewhere=True)
+    found = evaluate_by_rules(KUHN, policy, progress=False, uniform_elsewhere=True)
     assert found.nash_conv == pytest.approx(expected, abs=1e-12)

@@ -10,10 +10,10 @@ import pytest
 import mccfr_plus
 from mccfr_plus.errors import ConfigError, GameError, RecordError
 from mccfr_plus.experiments import Curve, Result
-from mccfr_plus.experiments.comparison import Comparison, about_here, comparison_of, directory_of, read_comparison
-from mccfr_plus.experiments.runs import Limit, Point, Record
+from mccfr_plus.experiments.comparison import Limit, about_here, comparison_of, directory_of, read_comparison
+from mccfr_plus.experiments.runs import Point, Record
 
-COMPARISON = Comparison(("kuhn_poker", "leduc_poker"), ("external", "cfr+"), (1, 2, 3), Limit("nodes", 1e4))
+COMPARISON = comparison_of(["kuhn_poker", "leduc_poker"], ["external", "cfr+"], 3, Limit("nodes", 1e4))
 
 
 def filled(path, comparison=COMPARISON, lengths=(3, 3, 3)):
@@ -30,25 +30,26 @@ def filled(path, comparison=COMPARISON, lengths=(3, 3, 3)):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"games": ()}, ConfigError, "there are no games"),
-        ({"games": ("kuhn_poker", "kuhn_poker")}, ConfigError, "games: 'kuhn_poker' is given twice"),
-        ({"games": ("kuhn_pokr",)}, GameError, "kuhn_pokr"),
+        ({"games": []}, ConfigError, "there are no games"),
+        ({"games": ["kuhn_poker", "kuhn_poker"]}, ConfigError, "games: 'kuhn_poker' is given twice"),
+        ({"games": "kuhn_pokr"}, GameError, "kuhn_pokr"),
+        ({"seeds": [2, 2]}, ConfigError, "seeds: 2 is given twice"),
         ({"num_evaluations": 0}, ConfigError, "at least one"),
     ],
 )
 def test_what_is_refused(change, error, message):
     with pytest.raises(error, match=message):
-        Comparison(**{**COMPARISON.__dict__, **change})
+        comparison_of(**{**COMPARISON.__dict__, **change})
 
 
 def test_arguments_of_compare():
     tree, template = mccfr_plus.compile_game("kuhn_poker"), mccfr_plus.Solver("leduc_poker", "external", "rm+")
     found = comparison_of(["leduc_poker", tree], ["cfr", template], [4, 7], Limit("nodes", 10.0), None)
-    assert (found.games, found.seeds) == (("leduc_poker", "kuhn_poker()"), (4, 7))
-    assert found.algorithms == ("cfr", "external + rm+")
-    assert found.game_objects == {"kuhn_poker()": tree}
+    assert found.games == {"leduc_poker": "leduc_poker", "kuhn_poker()": tree}
+    assert found.algorithms == {"cfr": "cfr", "external + rm+": template}
+    assert found.seeds == (4, 7)
     named = comparison_of("kuhn_poker", {"CFR+": "cfr+", "mine": lambda game, seed: None}, 2, Limit("nodes", 1.0), None)
-    assert (named.algorithms, named.seeds) == (("CFR+", "mine"), (1, 2))
+    assert named.seeds == (1, 2)
     assert named.as_dict()["algorithms"] == {"CFR+": "cfr+", "mine": "factory <lambda>"}
     with pytest.raises(ConfigError, match=r"is given twice\. Give a mapping from names"):
         comparison_of("kuhn_poker", [template, template], 1, Limit("nodes", 1.0), None)
@@ -61,7 +62,11 @@ def test_only_the_same_comparison_opens_a_directory_again_and_only_once(tmp_path
         pass
     assert read_comparison(path).items() >= COMPARISON.as_dict().items()
     before = sorted(file.read_bytes() for file in path.rglob("*") if file.is_file())
-    for change in ({"seeds": (1, 2)}, {"limit": Limit("nodes", 2e4)}, {"definitions": {"external": "outcome"}}):
+    for change in (
+        {"seeds": (1, 2)},
+        {"limit": Limit("nodes", 2e4)},
+        {"algorithms": {"external": "outcome", "cfr+": "cfr+"}},
+    ):
         other = dataclasses.replace(COMPARISON, **change)
         with pytest.raises(RecordError, match="holds another comparison: its"), directory_of(other, path):
             pass
@@ -123,7 +128,7 @@ def test_values_between_points():
 
 def test_curves_of_runs_that_have_passed_different_points(tmp_path):
     """The first iteration of one run may pass two points, that of another three."""
-    comparison = Comparison(("kuhn_poker",), ("external",), (1, 2), Limit("nodes", 1e4))
+    comparison = comparison_of("kuhn_poker", "external", 2, Limit("nodes", 1e4))
     with directory_of(comparison, tmp_path / "out") as runs:
         for run, targets in zip(runs, ((2.0, 3.0, 4.0), (3.0, 4.0)), strict=True):
             record = Record(run.record, run.header({}))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mccfr_plus import ConfigError, compile_game
-from mccfr_plus.experiments.runs import LEAST, MOST, Limit, affordable_points, evaluation_points, limit_of
+from mccfr_plus.experiments.comparison import LEAST, MOST, Limit, affordable_points, evaluation_points, limit_of
 
 
 def test_points_are_evenly_spaced_on_a_logarithmic_axis():
@@ -38,7 +38,7 @@ def test_how_many_points_are_affordable():
     assert affordable_points(tree, Limit("nodes", 1e4), 0.3) == LEAST
     assert affordable_points(tree, Limit("nodes", 1e12), 0.3) == MOST
     assert affordable_points(tree, Limit("seconds", 1e12), 0.3) == 25
-    # Ten evaluations at 2 visits for each of two players' 9,457 histories, in 4 % of the run.
+    # Ten evaluations at 2 visits for each of two players' 9,457 histories, in 4% of the run.
     assert affordable_points(tree, Limit("nodes", 10 * 2 * 2 * 9457 / 0.04 + 1), 2.0) == 10
 
 

@@ -11,9 +11,9 @@ from mccfr_plus import Solver, compile_game, save_policy
 from mccfr_plus.evaluation.readable import items_of
 from mccfr_plus.evaluation.strategy_page import page_of_strategies, table_of_tree, write_page
 from mccfr_plus.experiments import Result
-from mccfr_plus.experiments.comparison import Comparison, directory_of
+from mccfr_plus.experiments.comparison import Limit, comparison_of, directory_of
 from mccfr_plus.experiments.report import write_report
-from mccfr_plus.experiments.runs import Limit, Point, Record
+from mccfr_plus.experiments.runs import Point, Record
 from mccfr_plus.policies.table import infoset_values
 
 pytestmark = pytest.mark.integration
@@ -27,7 +27,7 @@ RECORDED = ALGORITHMS[:2]  # with a policy
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     path = tmp_path_factory.mktemp("comparison") / "out"
-    comparison = Comparison(("kuhn_poker", "leduc_poker"), ALGORITHMS, (1, 2, 3), Limit("nodes", 1e5))
+    comparison = comparison_of(["kuhn_poker", "leduc_poker"], ALGORITHMS, 3, Limit("nodes", 1e5))
     policies = {game: Solver(game, "external", seed=1).run(50).average_policy() for game in comparison.games}
     with directory_of(comparison, path) as runs:
         for run in runs:

@@ -70,7 +70,7 @@ def test_runs_that_fail_do_not_end_the_others(tmp_path, caplog):
     assert list(result.failed) == [f"{games[0]} best_response seed 1"]  # it is deterministic
     assert all("not a two-player zero-sum game" in why for why in result.failed.values())
     assert "seed 1 failed: kuhn_poker(players=3) is not" in caplog.text
-    with pytest.raises(RecordError, match="failed, such as kuhn_poker"):
+    with pytest.raises(RecordError, match="failed, for example kuhn_poker"):
         compare(games[0], "best_response", **SHORT, processes=1)
 
 

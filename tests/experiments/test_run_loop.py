@@ -10,15 +10,17 @@ import pytest
 from mccfr_plus import Solver, compile_game, load_policy
 from mccfr_plus.errors import BudgetError
 from mccfr_plus.experiments import runs
-from mccfr_plus.experiments.runs import Limit, Run, evaluation_points, read_record, run_to_end
+from mccfr_plus.experiments.comparison import Limit, Run, comparison_of, evaluation_points
+from mccfr_plus.experiments.runs import read_record, run_to_end
 
 TREE = compile_game("kuhn_poker")
 NEURAL = "deep_cfr(traversals=30,hidden_layers=(8,),train_steps=3,batch_size=8)"
 
 
-def run_in(folder, algorithm="external", seed=3, limit=None, count=12):
+def run_in(folder, algorithm="external", seed=3, limit=None, count=12, game="kuhn_poker"):
     limit = limit or Limit("nodes", 200_000.0)
-    return Run("kuhn_poker", algorithm, seed, limit, folder, True, points=evaluation_points(limit, count))
+    comparison = comparison_of(game, algorithm, [seed], limit, count)
+    return Run(comparison, game, algorithm, seed, folder, evaluation_points(limit, count))
 
 
 def whole(run, tree=TREE, stop=lambda: False):
@@ -70,7 +72,7 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
     assert whole(run)
     monkeypatch.setattr(runs, "compile_game", refused)
     runs.prepared_games.clear()
-    other = replace(run, folder=tmp_path, num_evaluations=2)
+    other = replace(run, folder=tmp_path)
     outcome = runs.outcome_of(other, {"command": "test"}, lambda progress: None, lambda: False)
     if algorithm in ("escher", "openspiel:cfr"):
         assert ("needs stored histories" if algorithm == "escher" else "needs a compiled tree") in outcome
@@ -82,10 +84,10 @@ def test_a_game_that_does_not_fit_is_traversed_by_its_rules(tmp_path, monkeypatc
         assert (stored.iterations, stored.nodes) == (found.iterations, found.nodes)
         assert found.nash_conv == pytest.approx(stored.nash_conv, abs=1e-12)
     if algorithm == "external":
-        symmetric = replace(other, algorithm="external(symmetry=True)")
+        symmetric = run_in(tmp_path, "external(symmetry=True)")
         assert "define no symmetries" in runs.outcome_of(symmetric, {}, lambda progress: None, lambda: False)
     assert other.policy.exists() == (algorithm != "openspiel:external")  # OpenSpiel's policies are no files of ours
-    lazy = replace(other, game="tic_tac_toe")  # without rules
+    lazy = run_in(tmp_path, game="tic_tac_toe")  # without rules
     assert "too large" in runs.outcome_of(lazy, {}, lambda progress: None, lambda: False)
 
 

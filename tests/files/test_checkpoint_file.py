@@ -139,7 +139,7 @@ def test_other_files_are_neither_read_nor_overwritten(tmp_path):
         with pytest.raises(CheckpointError, match="is not a checkpoint"):
             read_header(path)
         for act in (check_writable, CheckpointLock, lambda path: write(path, HEADER, some_arrays())):
-            with pytest.raises(CheckpointError, match="not overwritten: delete it, or choose another name"):
+            with pytest.raises(CheckpointError, match="not be overwritten: delete or rename it"):
                 act(path)
         assert path.read_bytes() == before
     assert len(names_in(tmp_path)) == 4

@@ -60,7 +60,7 @@ def test_texts_of_fields(options, values, text):
 
 @pytest.mark.parametrize("names", [("a", "b", "a"), ("player",)])
 def test_names_of_fields_that_are_taken_are_refused(names):
-    with pytest.raises(ValueError, match=rf"the name of the field '{names[-1]}' is taken"):
+    with pytest.raises(ValueError, match=rf"the field name '{names[-1]}' is taken"):
         Layout(1, tuple(Field(name, 2) for name in names), 1, 1, 0.0, 0.0)
 
 
@@ -68,7 +68,7 @@ def test_parameters():
     assert [Parameters(n=value).whole_number("n", 2, 7) for value in (2, 7)] == [2, 7]
     assert Parameters(which="b").one_of("which", {"a": 1, "b": 2}) == 2
     for value in (1, 8000, 2.0, "3", True, None):
-        with pytest.raises(ValueError, match=r"^n=.*: give a whole number from 2 to 7,000 \(so it is\)\.$"):
+        with pytest.raises(ValueError, match=r"^n=.*: give an integer from 2 to 7,000 \(so it is\)\.$"):
             Parameters(n=value).whole_number("n", 2, 7000, "so it is")
         with pytest.raises(ValueError, match=r"n=.*: give one of a, b\."):
             Parameters(n=value).one_of("n", {"a": 1, "b": 2})
@@ -178,7 +178,7 @@ def answers(state):
 EXPECTED = (
     [0, 1],
     1,
-    "1 2",
+    "player=0 deal= past=c. count=1 own=2\nplayer=1 deal=high past=c. count=1 own=0",
     [
         ([1, 0, *(1, 0, 0), *(0, 0, 0, 1), *(1, 0, 0, 0)], [1, 0, *(1, 0, 0), *(0, 1, 0), *(0, 0, 1)]),
         ([0, 1, *(0, 0, 1), *(0, 0, 0, 1), *(1, 0, 0, 0)], [0, 1, *(0, 0, 1), *(0, 1, 0), *(1, 0, 0)]),

@@ -118,7 +118,7 @@ def test_other_cards_and_damaged_tables_are_refused(folder):
             HandBuckets(game)
     with pytest.raises(ConfigError, match="buckets=1"):
         HandBuckets(SMALL, 1)
-    with pytest.raises(ConfigError, match="give fewer cards"):
+    with pytest.raises(ConfigError, match="use fewer cards"):
         HandBuckets(_POKER.format(2, 4, 13, "0 7"))
     (path,) = folder.iterdir()
     path.write_bytes(path.read_bytes()[:-1])

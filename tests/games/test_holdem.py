@@ -158,7 +158,7 @@ def test_threads_and_public_chance():
     tree = PublicTree(small_games()["turn"])
     strategy, regrets = random_strategy(tree, np.random.default_rng(5), 0.0), []
     for threads in (1, 2):
-        solver = Solver(tree, "full", "rm", tree="public", threads=threads, alternating=False)
+        solver = Solver(tree, "full", "dcfr", tree="public", threads=threads)
         solver.set_strategy(strategy)
         regrets.append(solver.run(1).tables()[0])
     np.testing.assert_allclose(*regrets, rtol=0, atol=TOLERANCE)
@@ -170,7 +170,7 @@ def test_threads_and_public_chance():
     "options", [{"minimizer": "rm+"}, {"minimizer": "pdcfr+", "dtype": "float32"}, {"estimator": "public_chance"}]
 )
 def test_the_memory_is_what_is_said(options):
-    """Within 10 % of the arrays that are in use; those that are full of zeros are not."""
+    """Within 10% of the arrays that are in use; those that are full of zeros are not."""
     game = pyspiel.load_game("holdem_subgame(board=7s5h4d2c,pot=20,stack=90,ranks=6,bets=0.5 1)")
     solver = Solver(game, **{"estimator": "full", "tree": "public", **options}).run(2)
     solver.exploitability()
@@ -250,7 +250,7 @@ def test_suits_are_merged_where_both_ranges_allow_it():
     game = pyspiel.load_game("holdem_subgame", parameters)
     assert len(suit_symmetries(compiled_rules(game).deal)) == 1
     assert PublicTree(game, symmetry=True).fingerprint == PublicTree(game).fingerprint
-    with pytest.raises(GameError, match=r"kuhn_poker.* has no suits to merge: leave symmetry out"):
+    with pytest.raises(GameError, match=r"kuhn_poker.* has no suits to merge, so leave symmetry out"):
         Solver("kuhn_poker", "full", tree="public", symmetry=True)
 
 
@@ -279,7 +279,7 @@ def test_a_tree_that_does_not_fit_is_refused_with_its_bytes(options):
         ({"board": "Ks7h4d2c1s"}, "'1s' is not a card of the deck, which has ranks 23456789TJQKA"),
         ({"board": "Ks7h"}, "give three, four or five cards"),
         ({"pot": 201}, "pot=201: half of it is each player's"),
-        ({"stack": 0}, "stack=0: give a whole number from 1"),
+        ({"stack": 0}, "stack=0: give an integer from 1"),
         ({"bets": "0.5 6"}, "a first bet of 6 pots is 1,200 chips, above the stack of 900: give fractions up to 4.5"),
         ({"bets": "half"}, "bets='half': give fractions"),
         ({"ranges": "1 2 3"}, "give 2,652 weights of at least 0"),

@@ -51,9 +51,8 @@ def test_chance_deals_in_proportion_to_the_number_of_deals():
 def test_players_see_their_own_buckets_and_all_betting():
     moves = dealt(3, 5), CALL, 5, CALL, dealt(4, 1), CALL, 8
     state = play(10, *moves)
-    assert state.information_state_string(0) == "player=0 buckets=34 passed=cc flop=5 end=- raises=5 8"
-    assert state.information_state_string(1) == "player=1 buckets=51 passed=cc flop=5 end=- raises=5 8"
-    assert str(state) == "buckets 3 5, c r5 c; buckets 4 1, c r8"
+    texts = [f"player={player} buckets={own} passed=cc flop=5 end=- raises=5 8" for player, own in enumerate((34, 51))]
+    assert [state.information_state_string(player) for player in range(2)] == texts == str(state).split("\n")
 
 
 def test_the_betting_is_openspiels_no_limit_poker():

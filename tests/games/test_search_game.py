@@ -68,7 +68,7 @@ def test_history():
     assert [state.action_to_string(action) for action in state.legal_actions()] == ["a1+c2", "a1+c3", "a2+c2", "a2+c3"]
     assert state.information_state_string(0) == "player=0 patrols=a1+c3 path="
     assert state.information_state_string(1) == "player=1 patrols= path=a2"
-    assert str(state) == "1 of 4 rounds over\npatrols:  a2+c2 a1+c3\nattacker: S a2"
+    assert str(state) == "player=0 patrols=a1+c3 path=\nplayer=1 patrols= path=a2"
 
 
 @pytest.mark.parametrize(

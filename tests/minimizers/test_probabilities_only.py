@@ -9,7 +9,6 @@ import pytest
 from interpreted import interpreted
 
 from mccfr_plus import Solver
-from mccfr_plus.minimizers import exponential_weights
 from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.solver.config import MINIMIZERS, minimizer_of
 
@@ -37,8 +36,6 @@ def test_only_probabilities_are_written_to_the_strategy(short_name, count):
     solver = Solver(naive.tree_of("kuhn_poker"), "full", minimizer)
     tree, scratch, parameters = solver.tree.arrays, solver._engine.scratches[0], minimizer.parameters()
     strategy, tables = CheckedStrategy(np.full(count, 1 / count)), np.zeros((4, count))
-    if short_name in ("ftrl", "omd", "mmd"):
-        tables[exponential_weights.WEIGHT] = 1.0
     scratch.touched[0] = 0, count, tree.slot_range[-1]
     scratch.num_touched[0] = 1
     for iteration in range(1, 30):

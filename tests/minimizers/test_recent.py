@@ -271,8 +271,8 @@ def test_regularization_with_any_number_of_actions(count):
 def test_weights_of_a_schedule(last):
     # The sums before iteration t + 1 are multiplied by (t / (t + 1))^gamma_t.
     average, expected = ScheduledAverage(15.0, drop=5.0, iterations=last), 1.0
-    first = weight_of(1, average.last_gamma, average.scheduled)
+    first = weight_of(1, *average.weights())
     for t in range(1, 50):
-        weight = weight_of(t, average.last_gamma, average.scheduled)
+        weight = weight_of(t, *average.weights())
         assert weight / first == pytest.approx(expected, rel=1e-9)
         expected *= ((t + 1) / t) ** (15.0 - 5.0 * min(t / last, 1.0))

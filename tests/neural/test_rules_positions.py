@@ -30,7 +30,7 @@ def independent_draws(monkeypatch):
 
 
 def strategies(player, tensors, masks):
-    """Depends on every entry of the tensors, by whole numbers."""
+    """Depends on every entry of the tensors, by integers."""
     places = np.arange(tensors.shape[1])[:, None] * 7 + np.arange(masks.shape[1]) * 3 + player
     weights = masks * (1.0 + tensors.astype(np.int64) @ places % 10)
     return weights / weights.sum(1, keepdims=True)

@@ -14,7 +14,7 @@ from mccfr_plus.neural import DeepCFRConfig, DREAMConfig, ESCHERConfig, NFSPConf
 @pytest.mark.parametrize(
     ("kind", "name", "value", "message"),
     [
-        (DeepCFRConfig, "traversals", 0, "traversals=0: must be a whole number, at least 1"),
+        (DeepCFRConfig, "traversals", 0, "traversals=0: must be an integer, at least 1"),
         (DeepCFRConfig, "hidden_layers", 64, r"hidden_layers=64: give a tuple of widths, such as \(128, 128\)"),
         (DeepCFRConfig, "learning_rate", math.nan, "learning_rate=nan: must be a positive number"),
         (DeepCFRConfig, "warm_start", 1, "warm_start=1: must be True or False"),
@@ -66,7 +66,7 @@ def test_specs():
     [
         ("cfr", "unknown neural algorithm 'cfr': give one of deep_cfr, dream, escher, nfsp"),
         ("dream(traversal=3)", "has no setting 'traversal'. Did you mean 'traversals'"),
-        ("dream(baseline_training.train_steps=0)", "train_steps=0: must be a whole number"),
+        ("dream(baseline_training.train_steps=0)", "train_steps=0: must be an integer"),
     ],
 )
 def test_bad_specs(spec, message):

@@ -238,7 +238,7 @@ def test_bad_factories():
         DeepCFR("kuhn_poker", network=lambda num_inputs, num_outputs: torch.nn.Linear(num_inputs, 7))
     with pytest.raises(ConfigError, match=r"must return a torch\.optim\.Optimizer"):
         DeepCFR("kuhn_poker", optimizer=lambda parameters: None)
-    with pytest.raises(ConfigError, match="device='nowhere': torch cannot compute there"):
+    with pytest.raises(ConfigError, match="device='nowhere': torch cannot use this device"):
         DeepCFR("kuhn_poker", device="nowhere")
 
 

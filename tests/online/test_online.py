@@ -112,9 +112,9 @@ def taught(cls, game, player, arguments, num_games=20, seed=11):
     return bot
 
 
-def rows(bot, infosets, exploring=False):
+def rows(bot, infosets):
     """Returns what a bot plays next as a strategy dictionary, uniform where it has not been."""
-    known = bot.current_policy(exploring=exploring).rows
+    known = bot.current_policy().rows
     return {
         (player, text): list(known[text].values()) if player == bot._player and text in known else [1 / count] * count
         for (player, text), count in infosets.items()
@@ -195,9 +195,13 @@ def test_averages_are_those_of_all_games(name, exploring, arguments):
     bot = bots[1] = OnlineOutcomeSampling(1, seed=2, **arguments)
     played, rng = [], np.random.default_rng(6)
     for _ in range(40):
-        played.append(naive.to_array(tree, rows(bot, infosets, exploring)))
+        played.append(naive.to_array(tree, rows(bot, infosets)))
         play_games(tree.game, bots, 1, seed=rng)
-    expected = plans(tree, np.array(played)).sum(axis=0)
+    share, uniform = bot.epsilon * exploring, np.tile(tree.uniform_strategy(), (len(played), 1))
+    if bot.horizon is None:  # each action may be an exploring one, else a whole game
+        expected = plans(tree, share * uniform + (1 - share) * np.array(played)).sum(axis=0)
+    else:
+        expected = (share * plans(tree, uniform) + (1 - share) * plans(tree, np.array(played))).sum(axis=0)
     for _ in range(2):  # asking changes nothing
         found = bot.average_policy(exploring=exploring).rows
         for infoset in range(tree.arrays.infoset_range[1], tree.arrays.infoset_range[2]):

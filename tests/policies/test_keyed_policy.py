@@ -63,7 +63,7 @@ def test_openspiels_own_numbers():
     policy, game = solver.average_policy(), pyspiel.load_game("leduc_poker")
     expected = solver.nash_conv()
     assert openspiel_exploitability.nash_conv(game, policy) == pytest.approx(expected, abs=1e-10)
-    with pytest.raises(PolicyError, match=r"hashes of information states, not the texts.*to_tabular"):
+    with pytest.raises(PolicyError, match=r"only hashes.*to_tabular"):
         policy.to_pyspiel()
 
 

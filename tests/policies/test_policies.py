@@ -67,7 +67,7 @@ def test_players_that_share_texts_have_no_table_by_text(monkeypatch):
     policy = Solver(FaultyGame({"length": 2}), "full").run(10).average_policy()
     assert mccfr_plus.nash_conv(policy.game, policy) >= 0
     for convert in (dict, TreePolicy.to_pyspiel):
-        with pytest.raises(PolicyError, match="share information states such as"):
+        with pytest.raises(PolicyError, match="have the information state string"):
             convert(policy)
 
 

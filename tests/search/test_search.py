@@ -12,7 +12,7 @@ from mccfr_plus.checks.games import random_strategy
 from mccfr_plus.evaluation.exact import Evaluator, equilibrium_of
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.search.ends import ends_of, last_slots, matrix_of
-from mccfr_plus.search.partial_game import PartialGame, entering, kept, slots_before, whole
+from mccfr_plus.search.partial_game import PartialGame, entering, kept, slots_before, subgame_at
 from mccfr_plus.trees.game_tree import compile_game
 from mccfr_plus.trees.public.public_tree import PublicTree
 
@@ -58,7 +58,7 @@ def payoffs_of(game):
 @pytest.mark.parametrize("name", STARTS)
 def test_fixed_play_becomes_chance(name):
     blueprint, tree = blueprint_of(name, zeros=0.2), public_tree(name)
-    everything = whole(tree)
+    everything = subgame_at(tree, 0)
     strategy, expected = blueprint.strategy, Evaluator(tree).evaluate(blueprint.strategy)
     both = {player: kept(tree, player, [everything]) for player in range(2)}
     unchanged = PartialGame(ends_of(tree, both, everything.ends))
@@ -130,7 +130,7 @@ def test_gifts_raise_no_best_response(name):
     blueprint, tree = blueprint_of(name), public_tree(name)
     expected = Evaluator(tree).evaluate(blueprint.strategy).best_response_values
     for player in range(2):
-        ends = ends_of(tree, [kept(tree, each, [whole(tree)]) for each in range(2)], whole(tree).ends)
+        ends = ends_of(tree, [kept(tree, each, [subgame_at(tree, 0)]) for each in range(2)], subgame_at(tree, 0).ends)
         first, total = int(tree.arrays.slot_range[player]), 0.0
         for subgame in blueprint.subgames:
             slots, values = slots_before(tree, subgame, player), blueprint.gifts[player][subgame.node]
@@ -223,7 +223,7 @@ def test_plays_within_seconds():
 ERRORS = [
     ({"blueprint": pyspiel.UniformPolicy(), "game": "phantom_ttt"}, GameError, "private actions"),
     ({"blueprint": pyspiel.UniformPolicy(), "game": "bargaining(max_turns=1)"}, GameError, "needs a zero-sum game"),
-    ({"blueprint": pyspiel.UniformPolicy(), "game": "kuhn_poker"}, ConfigError, "has no decision there"),
+    ({"blueprint": pyspiel.UniformPolicy(), "game": "kuhn_poker"}, ConfigError, "has no decision after that"),
     ({"blueprint": pyspiel.UniformPolicy()}, ConfigError, "type UniformPolicy does not name its game: give game="),
     ({"blueprint": {}, "game": "leduc_poker"}, PolicyError, "the policy has no probabilities at information state"),
     ({"method": "best"}, ConfigError, "method='best'"),

@@ -1,4 +1,4 @@
-"""Coarse correlated equilibria: gaps by enumeration, and plans that are equivalent to strategies."""
+"""Coarse correlated equilibria: gaps by enumeration."""
 
 import naive
 import numpy as np
@@ -6,7 +6,6 @@ import pytest
 
 from mccfr_plus import Solver, measured_regret, solve_cce
 from mccfr_plus.evaluation.exact import evaluate_strategy
-from mccfr_plus.solver.cce import pure_plans
 
 
 @pytest.mark.parametrize("method", ["cfr_jr", "cfr_s"])
@@ -43,30 +42,3 @@ def test_gaps_fall(game):
     drawn = solve_cce(tree, 20_000, "cfr_s", seed=1)
     assert drawn.gap <= 8 * spread * np.sqrt(tree.num_slots / 20_000)
     assert set(drawn.profiles.reshape(-1).tolist()) == {0.0, 1.0}
-
-
-def test_pure_plans_of_probabilities_in_single_precision():
-    tree = naive.tree_of("leduc_poker")
-    rough = np.float64(np.float32(tree.uniform_strategy() * (1 - 1e-7)))
-    plans, weights = pure_plans(tree, rough, 0)
-    exact = pure_plans(tree, tree.uniform_strategy(), 0)
-    assert (plans == exact[0]).all()
-    np.testing.assert_allclose(weights, exact[1], atol=1e-6)
-
-
-@pytest.mark.parametrize("game", ["kuhn_poker(players=3)", "random:3:1"])
-def test_pure_plans_are_equivalent_to_the_strategy(game):
-    tree = naive.tree_of(game)
-    strategy = solve_cce(tree, 30).profiles[-1]
-    for player in range(tree.num_players):
-        plans, weights = pure_plans(tree, strategy, player)
-        own = slice(*tree.arrays.slot_range[player : player + 2])
-        assert weights.sum() == pytest.approx(1)
-        assert len(plans) <= own.stop - own.start
-        reach = np.ones(tree.num_slots + tree.num_players)
-        for number in range(*tree.arrays.infoset_range[player : player + 2]):
-            slots, parent = tree.slots(number), int(tree.arrays.infosets["parent_slot"][number])
-            reach[slots] = reach[parent] * strategy[slots]
-            above = plans[:, parent] if parent < tree.num_slots else 1
-            assert (plans[:, slots].sum(axis=1) == above).all()
-        np.testing.assert_allclose(weights @ plans[:, own], reach[own], atol=1e-12)

@@ -3,10 +3,10 @@
 Other tests run loops as Python. Each combination is compiled here, so that most of them are slow tests.
 """
 
-import interpreted
 import naive
 import pytest
 from combinations import covering
+from interpreted import plain_solver
 from lazy_trees import differences, lazy_solver
 
 from mccfr_plus import Solver
@@ -27,9 +27,7 @@ def runs(game, combination, iterations):
     """Returns a solver whose loop ran as Python, and one whose loop is compiled; after a run."""
     *components, options = combination
     options = {name: value for name, value in options.items() if name != "tree"} | {"seed": 5}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interpreted.engine, "composed", interpreted.composed)
-        plain = Solver(naive.tree_of(game), *components, **options).run(iterations)
+    plain = plain_solver(naive.tree_of(game), *components, **options).run(iterations)
     if "tree" in combination.options:
         return plain, lazy_solver(naive.game(game), *components, **options).run(iterations)
     return plain, Solver(naive.tree_of(game), *components, **options).run(iterations)

@@ -26,9 +26,9 @@ ALL_PLAYERS = "outcome(update_all_players=True)"
 
 # Arguments of `SolverConfig.from_specs`, and what the error says.
 CASES = [
-    ({"batch": 0}, "batch=0: must be a whole number, at least 1"),
-    ({"batch": 1.5}, "batch=1.5: must be a whole number"),
-    ({"batch": True}, "batch=True: must be a whole number"),
+    ({"batch": 0}, "batch=0: must be an integer, at least 1"),
+    ({"batch": 1.5}, "batch=1.5: must be an integer"),
+    ({"batch": True}, "batch=True: must be an integer"),
     ({"estimator": "full", "batch": 2}, "batch=2 with estimator='full': it does not sample"),
     ({"symmetry": True, "tree": "lazy"}, "symmetry=True does not work with tree='lazy'"),
     ({"estimator": "outcome", "tree": "public"}, "tree='public' with estimator='outcome': it has no kernel for public"),
@@ -36,8 +36,8 @@ CASES = [
     ({"memory": "much"}, "memory='much': give a positive number of bytes, such as 4GB"),
     ({"thread_mode": "quick"}, "thread_mode='quick': give one of deterministic, fast"),
     ({"alternating": "no"}, "alternating='no': must be True or False"),
-    ({"threads": 0}, "threads=0: must be a whole number, at least 1"),
-    ({"threads": True}, "threads=True: must be a whole number"),
+    ({"threads": 0}, "threads=0: must be an integer, at least 1"),
+    ({"threads": True}, "threads=True: must be an integer"),
     ({"threads": 10_000}, "threads=10000: this machine has 2 cores"),
     ({"threads": 2, "estimator": "best_response"}, "threads=2 with estimator='best_response': it does not sample"),
     ({"threads": 2, "baseline": True}, "threads=2 with a baseline: traversals change the values"),

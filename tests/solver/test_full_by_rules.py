@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from interpreted import plain_solver
 from lazy_trees import beside_this_process
 
 import mccfr_plus
@@ -32,7 +33,6 @@ COMBINATIONS = [
     (KUHN, MATRIX, "rm+", None, {}),
     (KUHN, TRAVERSAL, "rm+", None, {}),
     (KUHN, TRAVERSAL, "rm+", None, {"threads": 2}),
-    (KUHN, MATRIX, "reg_cfr", None, {"threads": 2}),  # it has a `prepare`
     *(
         pytest.param(*combination, marks=slow)
         for combination in [
@@ -71,7 +71,7 @@ def test_the_numbers_of_a_stored_tree(game, estimator, minimizer, averaging, opt
 
 
 def assert_equal_numbers(game, estimator, minimizer, averaging, options):
-    stored = Solver(game, estimator, minimizer, averaging, alternating=options.get("alternating")).run(6)
+    stored = Solver(game, MATRIX, minimizer, averaging, alternating=options.get("alternating")).run(6)
     solver = Solver(game, estimator, minimizer, averaging, tree="rules", **options).run(6)
     assert (solver.tree.matrix_words is None) == (estimator == TRAVERSAL or game.endswith("players=3)"))
     expected = strategies(stored)
@@ -83,13 +83,14 @@ def assert_equal_numbers(game, estimator, minimizer, averaging, options):
 
 
 @interpreted
-def test_the_numbers_of_three_players():
-    """Regret matching would play leftovers of rounding, see docs/design.md."""
-    assert_equal_numbers(THREE, MATRIX, "hedge", None, {})
+@pytest.mark.parametrize(("game", "minimizer", "options"), [(THREE, "hedge", {}), (KUHN, "reg_cfr", {"threads": 2})])
+def test_the_numbers_of_three_players_and_of_a_minimizer_that_prepares(game, minimizer, options):
+    """With three players regret matching would play leftovers of rounding, see docs/design.md."""
+    assert_equal_numbers(game, MATRIX, minimizer, None, options)
 
 
 def test_what_opponents_do_not_reach_is_left_out():
-    stored = Solver(KUHN, "full(pruning=True)", "rm+").run(20)
+    stored = plain_solver(KUHN, "full(pruning=True)", "rm+").run(20)
     solver = Solver(KUHN, TRAVERSAL, "rm+", tree="rules").run(20)
     assert solver.nodes_touched == stored.nodes_touched < 20 * 2 * stored.tree.num_nodes
     matrix = Solver(KUHN, MATRIX, "rm+", tree="rules").run(20)

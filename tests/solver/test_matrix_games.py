@@ -46,7 +46,7 @@ def test_an_iteration_looks_at_one_row_and_one_column(estimator):
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 5, 20])
-def test_k_iterations_mix_at_most_k_actions(iterations):
+def test_k_iterations_mix_at_most_k_actions(iterations, interpreted_loops):
     solver = Solver(random_matrix(60, 40), "external(sample_per_infoset=True)", "rm", "sampled", seed=2).run(iterations)
     average = solver.average_strategy()
     for player in range(2):
@@ -57,7 +57,7 @@ def test_k_iterations_mix_at_most_k_actions(iterations):
         assert row.sum() == pytest.approx(1)
 
 
-def test_the_drawn_actions_are_what_is_counted():
+def test_the_drawn_actions_are_what_is_counted(interpreted_loops):
     # By hand: opponents' draws of each traversal, in the twin.
     tree, root = naive.tree_of("kuhn_poker"), naive.root_of("kuhn_poker")
     solver = Solver(tree, "external", "rm", "sampled", alternating=False, seed=5)

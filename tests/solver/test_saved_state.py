@@ -141,8 +141,8 @@ def test_lazy_trees_go_on_bit_for_bit(game, estimator, options, path):
 @pytest.mark.parametrize("baseline", [None, True])
 def test_a_gradient_that_was_ended_is_made_again(baseline, path):
     """With the same draws. Baselines that know them are forgotten, also by who loads the state."""
-    arguments = {"batch": 300_000, "alternating": False, "baseline": baseline, "seed": 1}
-    whole, solver = (Solver("leduc_poker", "outcome", "rm", **arguments).run(1) for _ in range(2))
+    arguments = {"batch": 300_000, "baseline": baseline, "seed": 1}
+    whole, solver = (Solver("leduc_poker", "outcome", "rm", "stochastic", **arguments).run(1) for _ in range(2))
     solver.run(seconds=0.03)
     solver.save_checkpoint(path)
     copies = [solver, pickle.loads(pickle.dumps(solver)), Solver.from_checkpoint(path)]
@@ -161,7 +161,7 @@ def test_less_memory_than_a_checkpoint_needs(path):
     for little in ({"max_nodes": 300}, {"max_infosets": 100}, {"max_slots": 100}):
         other = lazy_solver("leduc_poker", "external", plan=PLENTY._replace(**little), seed=8).run(3)
         state = other.average_strategy()
-        with pytest.raises(CheckpointError, match=r"does not fit: it has [0-9,]+ nodes and .*Give more memory"):
+        with pytest.raises(CheckpointError, match=r"is too large: it has [0-9,]+ nodes and .*Raise the memory limit"):
             other.restore(path)
         assert other.average_strategy().tobytes() == state.tobytes()
 
@@ -388,7 +388,7 @@ def test_a_failing_last_write_is_an_error_after_the_run(solver, path, monkeypatc
     assert_same_state(solver, Solver(solver.tree, "external", "rm", seed=1).run(50))  # the result is kept
     with caplog.at_level(logging.WARNING, logger="mccfr_plus"), pytest.raises(KeyboardInterrupt):
         solver.run(50, checkpoint=path, callbacks=[interrupt])
-    assert "the last checkpoint was not written: " in caplog.text
+    assert "the final checkpoint was not written: " in caplog.text
     assert list(path.parent.iterdir()) == []
 
 

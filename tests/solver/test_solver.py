@@ -158,7 +158,7 @@ def test_callback(solver):
 
 
 @pytest.mark.parametrize("estimator", ["outcome", "outcome(update_all_players=True)"])
-def test_histories_that_are_too_unlikely(estimator):
+def test_histories_that_are_too_unlikely(estimator, interpreted_loops):
     game = pyspiel.load_game("python_faulty(length=1500)")
     with pytest.raises(GameError, match=r"probability below 1e-300.*external sampling"):
         Solver(game, estimator, "rm", tree="lazy", memory=beside_this_process(5e8), seed=1).run(5)

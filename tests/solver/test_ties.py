@@ -10,6 +10,7 @@ import naive
 import numpy as np
 import pyspiel
 import pytest
+from interpreted import plain_solver
 from open_spiel.python import policy as openspiel_policy
 from open_spiel.python.algorithms import cfr
 from open_spiel.python.algorithms import exploitability as openspiel_exploitability
@@ -95,11 +96,10 @@ def test_tied_sets_add_up_what_the_refined_sets_get(game, estimator, options):
 
 
 @pytest.mark.parametrize("estimator", ["external", "full"])
-def test_the_compiled_loop_does_what_the_interpreted_one_does(estimator, request):
-    tree = naive.tree_of(GOOFSPIEL)
-    compiled = Solver(tree, estimator, "rm", seed=1).run(20)
-    request.getfixturevalue("interpreted_loops")
-    plain = Solver(tree, estimator, "rm", seed=1).run(20)
+def test_the_compiled_loop_does_what_the_interpreted_one_does(estimator):
+    compiled, plain = (
+        make(naive.tree_of(GOOFSPIEL), estimator, "rm", seed=1).run(20) for make in (Solver, plain_solver)
+    )
     np.testing.assert_allclose(compiled.current_strategy(), plain.current_strategy(), atol=1e-12)
 
 
@@ -129,7 +129,7 @@ def test_full_is_openspiels_cfr(game, plus):
 
 
 @pytest.mark.parametrize("game", GAMES)
-def test_regrets_at_equal_strategies_are_openspiels(game):
+def test_regrets_at_equal_strategies_are_openspiels(game, interpreted_loops):
     tree = naive.tree_of(game)
     table = openspiel_policy.TabularPolicy(tree.game)
     strategy = naive.random_strategy(tree, seed=7, zeros=0.1)

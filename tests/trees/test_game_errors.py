@@ -33,7 +33,7 @@ def code(request):
 @pytest.mark.parametrize(
     ("method", "answer", "text"),
     [
-        ("legal_actions", [], r"decision node with 0 legal actions, where num_distinct_actions\(\) allows 1 to 3"),
+        ("legal_actions", [], r"decision node has 0 legal actions, but num_distinct_actions\(\) allows 1 to 3"),
         ("legal_actions", [0, 0, 1], r"the legal actions \[0, 0, 1\] of a decision node are not all different"),
         ("chance_outcomes", [(0, 0.5), (1, 0.6)], "probabilities sum to 1.1 instead of 1"),
         ("chance_outcomes", [(0, 1.5), (1, -0.5)], r"finite and at least 0, not \[1.5, -0.5\]"),
@@ -99,7 +99,7 @@ def test_two_sets_of_legal_actions_are_refused(monkeypatch, name, actions):
 def test_more_actions_than_the_game_says(code, monkeypatch):
     game = pyspiel.load_game("python_faulty")
     monkeypatch.setattr(FaultyGame, "num_distinct_actions", lambda self: 2)
-    with pytest.raises(GameError, match="decision node with 3 legal actions"):
+    with pytest.raises(GameError, match="decision node has 3 legal actions"):
         code(game)
 
 

@@ -1,5 +1,6 @@
 """What happens when a game, or its player, interrupts a traversal: the error says where, and the run can go on."""
 
+import itertools
 import math
 import os
 import signal
@@ -7,11 +8,15 @@ import threading
 import time
 
 import naive
+import numpy as np
 import pytest
+from interpreted import plain_solver
 from lazy_games import Fault, FaultyGame
 from lazy_trees import differences, lazy_solver, pair
 
 from mccfr_plus import GameError, Solver
+from mccfr_plus.trees import lazy_tree
+from mccfr_plus.trees.info_states import digest_of_text
 
 METHODS = ["legal_actions", "information_state_string", "apply_action", "returns", "current_player"]
 
@@ -38,7 +43,7 @@ def test_a_game_that_raises(method, estimator, options, averaging, threads):
     """The run ends where it was, the error says where that is, and going on changes no bit."""
     arguments = (estimator, "rm", averaging)
     options = {**options, "threads": threads, "seed": 3}
-    expected = Solver(whole(), *arguments, **options).run(60)
+    expected = plain_solver(whole(), *arguments, **options).run(60)
     solver = lazy_solver("python_faulty(length=4)", *arguments, **options)
     raised, causes = 0, []
     for countdown in (1, 2, 5, 40, 41, 300, 3, 1):
@@ -68,8 +73,8 @@ def test_histories_that_are_longer_than_the_game_says(monkeypatch):
     """Only traversals with baselines keep a frame per node of the history; others do not mind."""
     monkeypatch.setattr(FaultyGame, "moves_too_many", 12)
     assert lazy_solver("python_faulty", "outcome", seed=1).run(20).iterations == 20
-    solver = lazy_solver("python_faulty", "outcome", baseline=True, seed=1)
-    with pytest.raises(GameError, match="a history has more than 13 moves, the limit according to max_game_length"):
+    solver = lazy_solver("python_faulty", "external", baseline=True, seed=1)
+    with pytest.raises(GameError, match="a history has more than 13 moves, the limit implied by max_game_length"):
         solver.run(20)
 
 
@@ -127,3 +132,19 @@ def test_ctrl_c_at_any_moment_changes_no_bit(threads, averaging):
     assert interrupted == 15
     solver.run(10)
     assert differences(expected.run(solver.iterations), solver) == []
+
+
+def test_an_average_that_is_interrupted_in_its_own_traversal_loses_nothing(monkeypatch):
+    def run(at):
+        count, solver = itertools.count(1), Solver("kuhn_poker(players=3)", averaging="stochastic", tree="lazy", seed=1)
+
+        def interrupting(text):
+            if next(count) == at:
+                solver._engine.interrupt()
+            return digest_of_text(text)
+
+        monkeypatch.setattr(lazy_tree, "digest_of_text", interrupting)
+        return solver.run(20).average_strategy()
+
+    expected = run(0)
+    assert all(np.array_equal(run(at), expected) for at in range(1, 40))

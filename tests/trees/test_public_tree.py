@@ -6,6 +6,7 @@ import itertools
 import numpy as np
 import pyspiel
 import pytest
+from interpreted import plain_solver
 
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, PolicyFileError, Solver
@@ -127,18 +128,19 @@ def test_every_average_runs(estimator, averaging, interpreted_loops):
     assert mccfr_plus.nash_conv("leduc_poker", solver.average_policy()) == pytest.approx(solver.nash_conv(), abs=1e-12)
 
 
-COMPONENTS = enumerate(
-    [*(("full", each, None) for each in MINIMIZERS), *((first, "rm", last) for first, last in PAIRS)]
-)
+COMPONENTS = [*(("full", each, None) for each in MINIMIZERS), *((first, "rm", last) for first, last in PAIRS)]
+COMPONENTS = [("full", "dcfr", None, 2), *((*each, 1) for each in COMPONENTS)]
 
 
 @pytest.mark.parametrize(
-    "components", [pytest.param(c, marks=pytest.mark.slow if i % 5 else ()) for i, c in COMPONENTS]
+    "components",
+    [pytest.param(c, marks=pytest.mark.slow if i and i % 5 != 1 else ()) for i, c in enumerate(COMPONENTS)],
 )
-def test_compiled_loops_give_the_bits_of_python(components, request):
-    compiled = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
-    request.getfixturevalue("interpreted_loops")
-    plain = Solver(public_tree("leduc_poker"), *components, seed=1).run(3)
+def test_compiled_loops_give_the_bits_of_python(components):
+    *components, threads = components
+    compiled, plain = (
+        make(public_tree("leduc_poker"), *components, threads=threads, seed=1).run(3) for make in (Solver, plain_solver)
+    )
     assert (compiled.tables() == plain.tables()).all()
     assert (compiled.average_strategy() == plain.average_strategy()).all()
 
@@ -176,9 +178,7 @@ def test_policies_answer_for_states_and_are_saved(tmp_path):
 
 
 def test_public_chance_is_full_where_no_outcome_is_public():
-    full, sampled = (
-        Solver(public_tree("nl_holdem_buckets(stack=6)"), e, "rm", "lazy") for e in ("full", "public_chance")
-    )
+    full, sampled = (Solver(public_tree("nl_holdem_buckets(stack=6)"), e, "rm") for e in ("full", "public_chance"))
     np.testing.assert_allclose(sampled.run(5).average_strategy(), full.run(5).average_strategy(), rtol=0, atol=1e-10)
 
 
@@ -190,19 +190,20 @@ def test_public_chance_is_unbiased():
 
 
 @pytest.mark.parametrize(("minimizer", "alternating"), [("pdcfr+", True), ("omd(optimistic=True)", False)])
-def test_threads_share_the_tree(minimizer, alternating):
+def test_threads_share_the_tree(minimizer, alternating, interpreted_loops):
     runs = [
         Solver(public_tree("leduc_poker"), "full", minimizer, tree="public", threads=threads, alternating=alternating)
         for threads in (1, 2, 2, 3)
     ]
-    one, two, again, three = (run.run(10).average_strategy() for run in runs)
+    one, two, again, three = (run.run(5).average_strategy() for run in runs)
     np.testing.assert_allclose([two, three], [one, one], rtol=0, atol=1e-9)
     assert (two == again).all()
 
 
 @pytest.mark.parametrize("minimizer", ["rm+", "pdcfr+", "omd(optimistic=True)"])
 def test_tables_of_32_bits(minimizer):
-    single, double = (Solver(public_tree("leduc_poker"), "full", minimizer, dtype=p) for p in ("float32", "float64"))
+    options = ((Solver, "float32"), (plain_solver, "float64"))
+    single, double = (make(public_tree("leduc_poker"), "full", minimizer, dtype=dtype) for make, dtype in options)
     assert {single.tables().dtype, single._engine.strategy.dtype, single._engine.average.dtype} == {np.dtype("f4")}
     assert single.run(20).nash_conv() == pytest.approx(double.run(20).nash_conv(), abs=1e-3)  # regrets may cancel
     with pytest.raises(ConfigError, match="dtype='float32' needs a public tree: give tree='public'"):

@@ -246,7 +246,7 @@ def statuses(monkeypatch):
         def counting(parameters, table, places, progress, arrays, *rest):
             status = traversal(parameters, table, places, progress, arrays, *rest)
             seen[status] += 1
-            seen["nodes"] = max(seen["nodes"], len(arrays.kinds))
+            seen["nodes"] = max(seen["nodes"], len(arrays.nodes))
             for rows, index in (
                 (arrays.infosets, arrays.infoset_table),
                 (arrays.payoffs, arrays.payoff_table),

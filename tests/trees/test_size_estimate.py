@@ -91,7 +91,7 @@ def test_intervals_cover_the_truth(game):
     loaded, truth = load_game(game), math.log10(mccfr_plus.compile_game(game).num_nodes)
     found = [estimate_size(loaded, sample_size=1_500, seed=seed).histories for seed in range(20)]
     assert not any(each.is_exact for each in found)
-    # A percentile bootstrap from twenty beams covers somewhat less than 95 %. With 85 %, 10 of 20 or fewer happen
+    # A percentile bootstrap from twenty beams covers somewhat less than 95%. With 85%, 10 of 20 or fewer happen
     # once in 4,000 times.
     assert sum(each.low <= truth <= each.high for each in found) > 10
 
@@ -118,7 +118,7 @@ def test_intervals_by_hand():
     assert interval_of([-math.inf, -math.inf]).value == 0.0
     found = interval_of([1.0, 1.0, 2.0, 2.0])
     assert 10**found.log10 == pytest.approx(55.0)
-    assert (found.low, found.high) == pytest.approx((1.0, 2.0))  # all four of one kind: in 6 % of the resamples
+    assert (found.low, found.high) == pytest.approx((1.0, 2.0))  # all four of one kind: in 6% of the resamples
     assert interval_of([-math.inf, 2.0]).value == pytest.approx(50.0)
     assert interval_of([1.0, 80.0, 300.0]).high == math.inf  # too far apart for an upper limit
     assert interval_of([5.0]) == pytest.approx((5.0, 5.0 + math.log10(0.025), math.inf))

@@ -34,11 +34,6 @@ class Betting:
     def num_players(self) -> int:
         return len(self.stacks)
 
-    @property
-    def sequences(self) -> "list[Node]":
-        """All betting sequences, the empty one first; children follow one another."""
-        return _sequences(self)
-
     @classmethod
     def of(cls, parameters: Parameters) -> "Betting":
         is_limit = parameters.one_of("betting", {"limit": True, "nolimit": False})
@@ -75,11 +70,11 @@ class Betting:
 
 
 def numbers_of(parameters: Parameters, name: str, count: int | None = None) -> list[int]:
-    """Returns the first `count` whole numbers of a text; None for all of them."""
+    """Returns the first `count` integers of a text; None for all of them."""
     words = parameters[name].split()
     is_list, how_many = all(map(str.isdecimal, words)), f"at least {count} " if count else ""
     is_allowed = is_list and len(words) >= (count or 0)
-    parameters.require(is_allowed, f"give {how_many}whole numbers with spaces between them", name)
+    parameters.require(is_allowed, f"give {how_many}integers with spaces between them", name)
     return [int(word) for word in words[:count]]
 
 
@@ -102,8 +97,11 @@ class Node(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def _sequences(betting: Betting) -> list[Node]:
-    """Raises ValueError if there are too many, or if OpenSpiel lists an action that it refuses, or two equal ones."""
+def sequences_of(betting: Betting) -> list[Node]:
+    """Returns all betting sequences, the empty one first; children follow one another.
+
+    ValueError if there are too many, or if OpenSpiel lists an action that it refuses, or two equal ones.
+    """
     least = 0 if betting.is_limit else 2 * max(betting.blinds)
     spent = (betting.pot // betting.num_players,) * betting.num_players if betting.pot else betting.blinds
     first = Node(
@@ -162,9 +160,9 @@ def _choices(betting: Betting, node: Node) -> Iterator[tuple[int, int]]:
     if betting.abstraction == "fchpa" and least <= by_pot <= stack:
         half = highest + (after_call + 1) // 2
         if half < least:
-            raise ValueError("bettingAbstraction=fchpa: OpenSpiel lists a half-pot raise that it does not accept.")
+            raise ValueError("bettingAbstraction=fchpa lists a half-pot raise that OpenSpiel rejects: use fcpa.")
         if half == by_pot:
-            raise ValueError("bettingAbstraction=fchpa: OpenSpiel lists two raises to the same number of chips.")
+            raise ValueError("bettingAbstraction=fchpa lists two raises to the same number of chips: use fcpa.")
         yield HALF_POT, half
 
 

@@ -239,7 +239,7 @@ class GoofspielRules(OpenSpielRules):
             perfect_recall=hidden,
         )
 
-    def information_state(self, player: int, view: Sequence[int]) -> str:
+    def view_text(self, player: int, view: Sequence[int], places: Any = None) -> str:
         """Returns what the player knows, with a line for each item."""
         players, cards, turns, order, hidden, *_ = self.sizes.parameters
         at = turns if hidden else players

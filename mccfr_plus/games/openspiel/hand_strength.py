@@ -1,5 +1,6 @@
 """The strength of a poker hand of any size: its best five cards, found by bit operations on its ranks."""
 
+from mccfr_plus.games.common import num_bits
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import lowest_bit
 
@@ -14,10 +15,7 @@ _PAIR, _TWO_PAIR, _TRIPS, _STRAIGHT, _FLUSH, _FULL_HOUSE, _QUADS, _STRAIGHT_FLUS
 @inline_kernel
 def _highest(ranks, count):
     """Returns the highest ranks of a set, at most `count` of them."""
-    size, rest = 0, ranks
-    while rest:
-        rest &= rest - 1
-        size += 1
+    size = num_bits(ranks)
     while size > count:
         ranks &= ranks - 1
         size -= 1
@@ -71,13 +69,19 @@ def hand_strength(cards):
     return _strength(0, 0, _highest(once, 5))
 
 
+@inline_kernel
+def strength_of(cards, suits):
+    """Returns the strength of cards of a deck, which have a bit each."""
+    by_suit = 0
+    while cards:
+        card = lowest_bit(cards)
+        by_suit |= 1 << (RANKS * (card % suits) + card // suits)
+        cards &= cards - 1
+    return hand_strength(by_suit)
+
+
 @kernel
 def hand_strengths(hands, board, suits, strengths):
     """Writes the strength of each hand, ``[num_hands, 2]`` numbers of cards, with a board that has a bit per card."""
     for hand in range(len(hands)):
-        cards, by_suit = board | 1 << hands[hand, 0] | 1 << hands[hand, 1], 0
-        while cards:
-            card = lowest_bit(cards)
-            by_suit |= 1 << (RANKS * (card % suits) + card // suits)
-            cards &= cards - 1
-        strengths[hand] = hand_strength(by_suit)
+        strengths[hand] = strength_of(board | 1 << hands[hand, 0] | 1 << hands[hand, 1], suits)

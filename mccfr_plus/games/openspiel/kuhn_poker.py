@@ -5,6 +5,7 @@ highest card if all have passed.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from mccfr_plus.games.common import chance_begins, equally_likely
 from mccfr_plus.games.game import OpenSpielRules
@@ -131,6 +132,6 @@ class KuhnPokerRules(OpenSpielRules):
             return [player]
         return [(players if place == 0 else 2 * players - 1 + 2 * place) + value - 1] if value else []
 
-    def information_state(self, player: int, view: Sequence[int]) -> str:
+    def view_text(self, player: int, view: Sequence[int], places: Any = None) -> str:
         """Returns the card and the bets, such as "1pb"."""
         return f"{view[0] - 1}{''.join(' pb'[bet] for bet in view[1:] if bet)}"

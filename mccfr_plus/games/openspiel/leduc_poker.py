@@ -5,7 +5,9 @@ raise that the rules do not allow is a call, also in the infosets that follow: p
 """
 
 from collections.abc import Sequence
+from typing import Any
 
+from mccfr_plus.games.common import num_bits
 from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
@@ -31,10 +33,7 @@ def money_of(parameters, state, player):
 
 @inline_kernel
 def _num_remaining(num_players, state):
-    count = 0
-    for player in range(num_players):
-        count += 1 - (state[_FOLDED] >> player & 1)
-    return count
+    return num_players - num_bits(state[_FOLDED])
 
 
 @inline_kernel
@@ -241,7 +240,7 @@ class LeducPokerRules(OpenSpielRules):
         begin = players + 2 * num_cards + 2 * (place - _PLACE_OF_BETS)
         return [begin + value - 1 - _CALL] if value > _CALL else []
 
-    def information_state(self, player: int, view: Sequence[int]) -> str:
+    def view_text(self, player: int, view: Sequence[int], places: Any = None) -> str:
         """Returns the player's information state, such as "[Observer: 0][Private: 2][Round 1]..."."""
         players, *_, first = self.sizes.parameters
         card, public, *bets = view

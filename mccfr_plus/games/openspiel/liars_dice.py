@@ -145,7 +145,7 @@ class LiarsDiceRules(OpenSpielRules):
             return [2 + die * sides + face for die, face in enumerate(self._faces[value])]
         return [1 + dice * sides + place] if value else []
 
-    def information_state(self, player: int, view: Sequence[int]) -> str:
+    def view_text(self, player: int, view: Sequence[int], places: Any = None) -> str:
         """Returns the dice and the bids, such as "26 1-3 2-2"."""
         dice, sides = self.given["numdice"], self.given["dice_sides"]
         text = "".join(str(face + 1) for face in self._faces[view[0]])

@@ -6,11 +6,11 @@ abrupt, loses the turn. The player with a winning set of marks wins; a full boar
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from mccfr_plus.games.common import list_bits
+from mccfr_plus.games.common import list_bits, num_bits
 from mccfr_plus.games.game import OpenSpielRules
 from mccfr_plus.games.rules import MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.games.symmetries import board_symmetries, turned_choices
@@ -130,10 +130,7 @@ def look(parameters, table, state, player, view):
     if parameters[_SHOWN] == NUMBER:
         view[parameters[_NUM_CELLS]] = count
     if not shows_turns:  # the player's own choices alone: it has chosen each cell once
-        left, count = marks >> _TRIED & ((1 << parameters[_NUM_CELLS]) - 1), 0
-        while left != 0:
-            left &= left - 1
-            count += 1
+        count = num_bits(marks >> _TRIED & ((1 << parameters[_NUM_CELLS]) - 1))
     latest = np.uint64(0)  # of the player's choices, from the last one
     for place in range(count - 1, -1, -1):
         if shows_turns and _player_of(choices, place) != player:
@@ -266,7 +263,7 @@ class PhantomTicTacToeRules(OpenSpielRules):
     def _shows_turns(self) -> bool:
         return self.sizes.fields[0].name == "turns"
 
-    def information_state(self, player: int, view: Sequence[int]) -> str:
+    def view_text(self, player: int, view: Sequence[int], places: Any = None) -> str:
         """Returns the board that the player knows, the number of choices if it is shown, and the known choices."""
         num_cells, columns = self.sizes.num_distinct_actions, self.given.get("num_cols", 3)
         board, turns = ["."] * num_cells, []

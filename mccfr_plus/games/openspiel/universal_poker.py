@@ -17,8 +17,8 @@ import numpy as np
 from mccfr_plus.games.common import equally_likely, list_bits
 from mccfr_plus.games.deal import Deal, board_of, card_text, cards_of_hands, masses, weights_of
 from mccfr_plus.games.game import OpenSpielRules
-from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, numbers_of
-from mccfr_plus.games.openspiel.hand_strength import RANKS, hand_strength
+from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED, SHOWDOWN, Betting, Node, numbers_of, sequences_of
+from mccfr_plus.games.openspiel.hand_strength import RANKS, strength_of
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Field, Layout, Parameters, Rules
 from mccfr_plus.kernels.compile import inline_kernel, kernel
 from mccfr_plus.kernels.intrinsics import lowest_bit
@@ -55,12 +55,12 @@ def _set_number(parameters, cards):
 
 
 @kernel
-def start(parameters, table, state):
+def _start(parameters, table, state):
     state[MOVER], state[BOARD] = CHANCE, parameters[GIVEN]
 
 
 @kernel
-def legal(parameters, table, state, actions):
+def _legal(parameters, table, state, actions):
     row = _row(parameters, state)
     for index in range(parameters[row + _COUNT]):
         actions[index] = parameters[parameters[row + _ACTIONS] + index]
@@ -126,16 +126,11 @@ def apply(parameters, table, state, action):
 
 @inline_kernel
 def _strength(parameters, state, player):
-    cards, by_suit, num_suits = state[HOLE + player] | state[BOARD], 0, parameters[SUITS]
-    while cards:
-        card = lowest_bit(cards)
-        by_suit |= 1 << (RANKS * (card % num_suits) + card // num_suits)
-        cards &= cards - 1
-    return hand_strength(by_suit)
+    return strength_of(state[HOLE + player] | state[BOARD], parameters[SUITS])
 
 
 @kernel
-def returns(parameters, table, state, payoffs):
+def _returns(parameters, table, state, payoffs):
     row, num_players = _row(parameters, state), parameters[_PLAYERS]
     spent, folded = row + _SPENT, parameters[row + _FOLDED]
     is_showdown = parameters[row + _PLAYER] == SHOWDOWN
@@ -190,13 +185,16 @@ def _hand_and_board(parameters, state, player):
 
 
 @kernel
-def observe(parameters, table, state, player, action):
+def _observe(parameters, table, state, player, action):
     row, cards = _row(parameters, state), 0
     if action < 0:
         return _hand_and_board(parameters, state, player) * parameters[_MOST_FIRST] + parameters[row + _NEXT]
     if parameters[row + _HAS_NEW_BOARD]:
         cards = _set_number(parameters, state[BOARD])
     return cards * parameters[_MOST_NEXT] + parameters[row + _NEXT]
+
+
+RULES = Rules(_start, _legal, apply, _returns, look, outcomes, _observe)
 
 
 def _table_of(
@@ -288,7 +286,7 @@ class UniversalPokerRules(OpenSpielRules):
         "numPlayers": 2, "numRanks": 6, "numRounds": 2, "numSuits": 4, "potSize": 0, "raiseSize": "100 100",
         "stack": "1200 1200",
     }  # fmt: skip
-    rules = Rules(start, legal, apply, returns, look, outcomes, observe)
+    rules = RULES
 
     @classmethod
     def layout(cls, parameters: Parameters) -> Layout:
@@ -308,7 +306,7 @@ class UniversalPokerRules(OpenSpielRules):
         most = max(betting.blinds) + sum(map(operator.mul, betting.max_raises, betting.raise_sizes))
         second, richest = sorted(betting.stacks)[-2:]
         return layout_of(
-            betting.sequences,
+            sequences_of(betting),
             deck,
             suits,
             num_hole,
@@ -331,7 +329,7 @@ class UniversalPokerRules(OpenSpielRules):
         deck, boards = suits * given["numRanks"], numbers_of(given, "numBoardCards", given["numRounds"])
         weights, is_ordered = weights_of(given, "handReaches", deck, suits, board), not self.sizes.perfect_recall
         return Deal(
-            deck, suits, list(itertools.accumulate(boards)), board, weights, self._betting.sequences, is_ordered
+            deck, suits, list(itertools.accumulate(boards)), board, weights, sequences_of(self._betting), is_ordered
         )
 
     def view_after(self, history: Sequence[int], player: int) -> np.ndarray:
@@ -347,10 +345,10 @@ class UniversalPokerRules(OpenSpielRules):
             board[:] = sorted(board.tolist(), key=lambda card: (sum(not each >> card - 1 & 1 for each in boards), card))
         return view
 
-    def information_state(self, player: int, view: Sequence[int]) -> str:
+    def view_text(self, player: int, view: Sequence[int], places: Any = None) -> str:
         """Returns the player's information state, such as "[Round 0][Player: 0][Pot: 200][Money: 1100 1100]..."."""
         (*cards, number), num_hole = view, self.given["numHoleCards"]
-        node, hole, board = self._betting.sequences[number], cards[:num_hole], cards[num_hole:]
+        node, hole, board = sequences_of(self._betting)[number], cards[:num_hole], cards[num_hole:]
         pot = node.highest * (len(node.spent) - len(node.folded))
         money = " ".join(str(stack - spent) for stack, spent in zip(self._betting.stacks, node.spent, strict=True))
         return (

@@ -67,9 +67,12 @@ def rules_to_traverse(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     if rules is None:
         raise ConfigError(f"tree='rules': {why_no_rules(game)} Use tree='compiled' or tree='lazy'.")
     if symmetry and is_keyed(rules):
-        raise ConfigError(f"symmetry=True: the rules of {game} lack perfect recall, or a kernel `observe`.")
+        raise ConfigError(
+            f"symmetry=True needs perfect recall and a kernel `observe`, but {game} lacks at least one of them: "
+            "leave symmetry out."
+        )
     if symmetry and len(rules.sizes.symmetries) < 2:
-        raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries: leave symmetry out.")
+        raise ConfigError(f"symmetry=True: the rules of {game} define no symmetries, so leave symmetry out.")
     return rules
 
 
@@ -112,6 +115,7 @@ class ImplicitTree(ExpandingTree):
         shape = Shape(max_depth=max_depth, max_stack=num_rows, perfect_recall=sizes.perfect_recall)
         stored = {"infosets": np.zeros(plan.max_infosets, INFOSET), "expansion": np.zeros(rows.NUM_WORDS, np.int64)}
         super().__init__(game, plan, shape, **stored)
+        self.max_slots -= rules_game.most_actions * (rules_game.most_actions + 1) // 2  # of infosets without a number
         if self.max_slots < 1:
             few = f"memory={plan.limit / 1e6:,.0f}MB is too little for a game with {rules_game.most_actions:,} actions"
             raise ConfigError(f"{few} that is traversed by rules: raise the limit, or give tree='lazy'.")
@@ -207,8 +211,8 @@ class ImplicitTree(ExpandingTree):
         }
         return {**super().bindings, **functions, **self.rule_slots}
 
-    def attach(self, ones: np.ndarray | None, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        strategy = super().attach(ones, check_depth=check_depth, single_trajectory=single_trajectory)
+    def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
+        strategy = super().attach(check_depth=check_depth, single_trajectory=single_trajectory)
         counts = np.arange(1, self.rules_game.most_actions + 1)
         strategy[self.max_slots :] = np.repeat(1.0 / counts, counts)
         return strategy
@@ -298,10 +302,5 @@ class ImplicitTree(ExpandingTree):
     def __reduce__(self) -> tuple:
         return type(self), (self.game, self.rules_game, self.plan, self.threads, self.symmetries is not None)
 
-    @property
-    def max_slots(self) -> int:
-        """Largest number of (infoset, action) pairs that may be found; the rest is for infosets without a number."""
-        return self.plan.max_slots - self.rules_game.most_actions * (self.rules_game.most_actions + 1) // 2
-
     def _find(self, info_state: str, player: int) -> int | None:
-        raise ConfigError("tree='rules' keeps no texts of information states: give tree='compiled' or tree='lazy'.")
+        raise ConfigError("tree='rules' keeps no information state strings: give tree='compiled' or tree='lazy'.")

@@ -161,8 +161,6 @@ def _new_infoset(tree, scratch, row, state, player, slot, code):
                 strategy[first + index] *= orbit_size(symmetries_of(words), stabilizer_of(frame), actions[index])
         if words[NUM_PRIOR] > 0:
             _take_prior(words, player, keys[infoset], strategy, first, count)
-        if words[expansion.ONES] != 0:
-            numba.carray(pointer(words[expansion.ONES]), words[expansion.MAX_SLOTS], np.float64)[first] = 1.0
         words[expansion.NUM_INFOSETS] += 1
         words[expansion.NUM_SLOTS] += count
         found = pair(first, count)

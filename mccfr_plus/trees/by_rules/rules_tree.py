@@ -10,8 +10,9 @@ from tqdm.auto import tqdm
 from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL, Rules
 from mccfr_plus.kernels.compile import announce_compilation, kernel
+from mccfr_plus.kernels.intrinsics import at
 from mccfr_plus.kernels.slots import bind
-from mccfr_plus.trees.arrays import INFOSET, NODE
+from mccfr_plus.trees.arrays import INFOSET, NODE, Shape
 from mccfr_plus.trees.by_rules.rows import (
     RULE_APPLY,
     RULE_LEGAL,
@@ -53,8 +54,14 @@ _MISTAKES = {
     "information states do not tell apart what the player can tell apart",
 }
 
-# Entries of `_Traversal.counts`. `_DEPTH` is of the node that is visited next, whose state is `states[depth]`.
-_DEPTH, _NODES, _INFOSETS, _SLOTS, _PAYOFFS, _DISTRIBUTIONS, _MAX_DEPTH, _NUM_COUNTS = range(8)
+# Entries of `_Traversal.counts`. `_NODE` is visited next; it has `_DEPTH` and the state `states[depth]`. Nodes are
+# numbered when their parent is visited.
+_NODE, _DEPTH, _NODES, _INFOSETS, _SLOTS, _PAYOFFS, _DISTRIBUTIONS = range(7)
+_MAX_DEPTH, _MAX_STACK, _MAX_MOVES, _FORGETS, _NUM_COUNTS = range(7, 12)
+
+# Columns of `_Traversal.path`: the player to move, the player's last slot before, the first slot, children, the nodes
+# of the path's siblings and children that wait on a traversal's stack, and moves of players.
+_PLAYER, _LAST_SLOT, _FIRST_SLOT, _FIRST_CHILD, _COUNT, _TAKEN, _WAITING, _MOVES, _NUM_COLUMNS = range(9)
 
 # During the traversal, an infoset's player has a checksum of its legal actions in the bits above these.
 _PLAYER_BITS, _CHECKSUM_BITS = 8, 22
@@ -64,8 +71,9 @@ class _Traversal(NamedTuple):
     counts: np.ndarray  # [_NUM_COUNTS] int64
     states: np.ndarray  # [max_depth + 1, state_size] int64
     actions: np.ndarray  # [max_depth, most actions] int64
-    num_actions: np.ndarray  # [max_depth + 1] int64, of the nodes on the path
-    num_taken: np.ndarray  # [max_depth + 1] int64, how many of these were taken
+    path: np.ndarray  # [max_depth, _NUM_COLUMNS] int64, the node's ancestors
+    last_slots: np.ndarray  # [num_players] int64, before the node; -1: none
+    num_slots: np.ndarray  # [num_players] int64, found so far
     seen: np.ndarray  # [view_size] int64; no `view`, which Numba takes for an array's method
     key: np.ndarray  # [words] int64
     payoff: np.ndarray  # [num_players] float64
@@ -76,9 +84,8 @@ class _Traversal(NamedTuple):
 class _Found(NamedTuple):
     """What the traversal has found; see `flattening.flatten`. The tables are of `info_states`."""
 
-    kinds: np.ndarray  # [capacity] int8
-    payloads: np.ndarray  # [capacity] int32
-    infosets: np.ndarray  # [capacity] INFOSET, without the parent's slot; see `_PLAYER_BITS`
+    nodes: np.ndarray  # [capacity] NODE
+    infosets: np.ndarray  # [capacity] INFOSET; see `_PLAYER_BITS`
     keys: np.ndarray  # [capacity, words] int64
     infoset_table: np.ndarray
     slot_action: np.ndarray  # [capacity] int64
@@ -91,7 +98,7 @@ class _Found(NamedTuple):
 
 # Arrays of one length, the table of the last one, and the entry of `counts` with the rows in use.
 _GROUPS = (
-    (("kinds", "payloads"), "", _NODES),
+    (("nodes",), "", _NODES),
     (("infosets", "keys"), "infoset_table", _INFOSETS),
     (("slot_action",), "", _SLOTS),
     (("payoffs",), "payoff_table", _PAYOFFS),
@@ -122,12 +129,14 @@ class _Builder:
         most_outcomes = max(sizes.max_chance_outcomes, 1)
         max_depth = sizes.max_game_length + sizes.max_chance_nodes
         self._counts = np.zeros(_NUM_COUNTS, np.int64)
+        self._counts[[_NODES, _MAX_STACK]] = 1
         self._progress = _Traversal(
             counts=self._counts,
             states=np.zeros((max_depth + 1, sizes.state_size), np.int64),
             actions=np.zeros((max_depth, game.most_actions), np.int64),
-            num_actions=np.zeros(max_depth + 1, np.int64),
-            num_taken=np.zeros(max_depth + 1, np.int64),
+            path=np.zeros((max_depth, _NUM_COLUMNS), np.int64),
+            last_slots=np.full(sizes.num_players, -1),
+            num_slots=np.zeros(sizes.num_players, np.int64),
             seen=np.zeros(sizes.view_size, np.int64),
             key=np.zeros(words, np.int64),
             payoff=np.zeros(sizes.num_players),
@@ -137,8 +146,7 @@ class _Builder:
         self._progress.states[0] = game.first_state
         capacity = max(_FIRST_CAPACITY, 2 * game.most_actions)
         self._found = _Found(
-            kinds=np.zeros(capacity, np.int8),
-            payloads=np.zeros(capacity, np.int32),
+            nodes=np.zeros(capacity, NODE),
             infosets=np.zeros(capacity, INFOSET),
             keys=np.zeros((capacity, words), np.int64),
             infoset_table=_empty_table(capacity),
@@ -156,8 +164,7 @@ class _Builder:
         while status != DONE:
             with announce_compilation(traversal, "the rules of the game", 5):
                 status = traversal(*arguments, self._found, game.sizes.num_players, _VISITS)
-            depth = self._counts[_DEPTH]
-            path = [column[:depth].tolist() for column in (self._progress.num_actions, self._progress.num_taken)]
+            path = self._progress.path[: self._counts[_DEPTH], [_COUNT, _TAKEN]].T.tolist()
             if status in _MISTAKES:
                 history = [int(self._progress.actions[above, taken - 1]) for above, taken in enumerate(path[1])]
                 raise game_error(game, history, WrongAnswerError(_MISTAKES[status]))
@@ -168,20 +175,18 @@ class _Builder:
             self._check_budget()
 
     def _check_budget(self, more_bytes: int = 0) -> None:
-        nodes = int(self._counts[_NODES])
-        num_bytes = sum(array.nbytes for array in self._found) + NODE.itemsize * nodes
-        self._check(nodes, num_bytes + more_bytes)
+        self._check(int(self._counts[_NODES]), sum(array.nbytes for array in self._found) + more_bytes)
 
     def _enlarge(self) -> None:
         """Enlarges the arrays that are full, and their hash table if it would be over half full, within the budget."""
         for names, table, count in _GROUPS:
-            arrays = [getattr(self._found, name) for name in names]
+            arrays, most = [getattr(self._found, name) for name in names], self._game.most_actions
             length, used = len(arrays[0]), int(self._counts[count])
-            if used + (self._game.most_actions if count == _SLOTS else 1) <= length:
+            if used + (most if count in (_SLOTS, _NODES) else 1) <= length:
                 continue
-            capacity = int(length * _GROWTH) + (1 if count == _DISTRIBUTIONS else 2 * self._game.most_actions)
+            capacity = int(length * _GROWTH) + (1 if count == _DISTRIBUTIONS else 2 * most)
             if count == _NODES:  # the traversal stops when the budget is spent, not at the next check
-                capacity = min(capacity, self._max_nodes + 1)
+                capacity = min(capacity, self._max_nodes + most)
             more_bytes = sum(array.strides[0] for array in arrays) * (capacity - length)
             places = num_places(capacity) if table and 2 * capacity > len(getattr(self._found, table)) else 0
             self._check_budget(more_bytes + places * np.dtype(np.int32).itemsize)
@@ -200,10 +205,10 @@ class _Builder:
         found["infosets"]["player"] &= (1 << _PLAYER_BITS) - 1
         actions, bits = np.hsplit(found["distributions"], 2)
         rows = zip(actions.tolist(), bits.view(np.float64).tolist(), strict=True)
+        depth, stack, moves, forgets = self._counts[[_MAX_DEPTH, _MAX_STACK, _MAX_MOVES, _FORGETS]].tolist()
         flat = flatten(  # which frees the arrays that it has replaced
-            int(self._counts[_MAX_DEPTH]),
-            found.pop("kinds"),
-            found.pop("payloads"),
+            Shape(depth, stack, not forgets, moves),
+            found.pop("nodes"),
             found.pop("infosets"),
             found.pop("slot_action"),
             [[pair for pair in zip(*row, strict=True) if pair[1] > 0] for row in rows],
@@ -233,20 +238,18 @@ def _outcomes(parameters, table, state, actions, probabilities):
 @kernel
 def _traverse(parameters, table, places, progress, found, num_players, max_visits):
     """Visits up to `max_visits` more nodes and returns why it stopped."""
-    counts, states, actions = progress.counts, progress.states, progress.actions
-    num_actions, num_taken, view, key = progress.num_actions, progress.num_taken, progress.seen, progress.key
+    counts, states, actions, path = progress.counts, progress.states, progress.actions, progress.path
+    last_slots, view, key = progress.last_slots, progress.seen, progress.key
     payoff, distribution, probabilities = progress.payoff, progress.distribution, progress.probabilities
     payoff_bits, most_outcomes = payoff.view(np.int64), len(probabilities)
-    kinds, payloads, infosets, slot_action = found.kinds, found.payloads, found.infosets, found.slot_action
+    nodes, infosets, slot_action = found.nodes, found.infosets, found.slot_action
     most_actions, state_size = actions.shape[1], states.shape[1]
-    depth, num_nodes = counts[_DEPTH], counts[_NODES]
-    num_infosets, num_slots = counts[_INFOSETS], counts[_SLOTS]
-    stop, status = num_nodes + max_visits, PAUSED
-    while num_nodes < stop:
+    node, depth, num_nodes, status = counts[_NODE], counts[_DEPTH], counts[_NODES], PAUSED
+    for _ in range(max_visits):
         if (
-            num_nodes == len(kinds)
-            or num_infosets == len(infosets)
-            or num_slots + most_actions > len(slot_action)
+            num_nodes + most_actions > len(nodes)
+            or counts[_INFOSETS] == len(infosets)
+            or counts[_SLOTS] + most_actions > len(slot_action)
             or counts[_PAYOFFS] == len(found.payoffs)
             or counts[_DISTRIBUTIONS] == len(found.distributions)
         ):
@@ -303,33 +306,51 @@ def _traverse(parameters, table, places, progress, found, num_players, max_visit
                 if not pack(places, mover, view, key):
                     status = _BAD_VIEW
                     break
-                payload = index_of_row(found.infoset_table, found.keys, key, num_infosets)
-                if payload == num_infosets:
-                    infosets[payload]["first_slot"] = num_slots
-                    infosets[payload]["num_actions"] = count
-                    infosets[payload]["player"] = owner
+                number = index_of_row(found.infoset_table, found.keys, key, counts[_INFOSETS])
+                infoset = infosets[at(number)]
+                if number == counts[_INFOSETS]:
+                    infoset["first_slot"], infoset["num_actions"] = progress.num_slots[at(mover)], count
+                    infoset["parent_slot"], infoset["player"] = last_slots[at(mover)], owner
                     for choice in range(count):
-                        slot_action[num_slots + choice] = choices[choice]
-                    num_infosets += 1
-                    num_slots += count
-                elif infosets[payload]["player"] != owner or infosets[payload]["num_actions"] != count:
+                        slot_action[at(counts[_SLOTS] + choice)] = choices[at(choice)]
+                    counts[_INFOSETS] += 1
+                    counts[_SLOTS] += count
+                    progress.num_slots[at(mover)] += count
+                elif infoset["player"] != owner or infoset["num_actions"] != count:
                     status = _DIFFERENT_LEGAL
                     break
-        kinds[num_nodes], payloads[num_nodes] = mover, payload
-        num_nodes += 1
-        counts[_MAX_DEPTH] = max(counts[_MAX_DEPTH], depth)
-        num_actions[depth], num_taken[depth] = count, 0
-        while depth >= 0 and num_taken[depth] == num_actions[depth]:
+                elif infoset["parent_slot"] != last_slots[at(mover)]:
+                    counts[_FORGETS] = 1
+                payload = infoset["first_slot"]
+        record = nodes[at(node)]
+        record["kind"], record["num_children"] = mover, count
+        record["first_child"], record["payload"] = num_nodes if count > 0 else 0, payload
+        if count > 0:
+            frame, waiting, moves = path[at(depth)], count, 0
+            if depth > 0:
+                waiting, moves = waiting + path[at(depth - 1), _WAITING] - 1, path[at(depth - 1), _MOVES]
+            if mover >= 0:
+                frame[_LAST_SLOT] = last_slots[at(mover)]
+                moves += 1
+            frame[_PLAYER], frame[_FIRST_SLOT], frame[_FIRST_CHILD] = mover, payload, num_nodes
+            frame[_COUNT], frame[_TAKEN], frame[_WAITING], frame[_MOVES] = count, 0, waiting, moves
+            depth, num_nodes = depth + 1, num_nodes + count
+            counts[_MAX_DEPTH], counts[_MAX_STACK] = max(counts[_MAX_DEPTH], depth), max(counts[_MAX_STACK], waiting)
+            counts[_MAX_MOVES] = max(counts[_MAX_MOVES], moves)
+        while depth > 0 and path[at(depth - 1), _TAKEN] == path[at(depth - 1), _COUNT]:
             depth -= 1
-        if depth < 0:
+            if path[at(depth), _PLAYER] >= 0:
+                last_slots[at(path[at(depth), _PLAYER])] = path[at(depth), _LAST_SLOT]
+        if depth == 0:
             status = DONE
             break
-        child = num_taken[depth]
-        num_taken[depth] += 1
+        frame = path[at(depth - 1)]
+        child, node = frame[_TAKEN], frame[_FIRST_CHILD] + frame[_TAKEN]
+        frame[_TAKEN] += 1
+        if frame[_PLAYER] >= 0:
+            last_slots[at(frame[_PLAYER])] = frame[_FIRST_SLOT] + child
         for word in range(state_size):
-            states[depth + 1, word] = states[depth, word]
-        depth += 1
+            states[at(depth), at(word)] = states[at(depth - 1), at(word)]
         RULE_APPLY(parameters, table, states[depth], actions[depth - 1, child])
-    counts[_DEPTH], counts[_NODES] = depth, num_nodes
-    counts[_INFOSETS], counts[_SLOTS] = num_infosets, num_slots
+    counts[_NODE], counts[_DEPTH], counts[_NODES] = node, depth, num_nodes
     return status

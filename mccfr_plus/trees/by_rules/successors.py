@@ -2,7 +2,7 @@
 
 There is a word per slot, or one for each of the codes where these are few. It is 0 where no infoset follows, an entry
 where one does, and the place of a block where several do. A block is an array of 2, 4, 8, ... entries with linear
-probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L); a full one is copied to one of twice the length. So most
+probing (Knuth 1998, TAOCP 3, section 6.4, algorithm L); a full one is copied to one of twice the length. Thus, most
 look-ups read one word or two. An entry is a word, too: the infoset's first slot in 32 bits, its number of actions in
 `COUNT_BITS`, four bits that are 0, and the code, up to bit 62.
 

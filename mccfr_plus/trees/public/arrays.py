@@ -12,6 +12,7 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.slots import optional_slot
+from mccfr_plus.trees.arrays import NUM_EXPANSION, no
 from mccfr_plus.trees.scratch import at
 
 # One record per step of a traversal of the public tree, parents first: a decision (`kind` is the player), `CHANCE`, an
@@ -26,6 +27,17 @@ PUBLIC_NODE = np.dtype(
     ]
 )
 LEAVE = -5
+
+# A hand of poker in a table; see `trees.public.showdowns`.
+HAND = np.dtype(
+    [
+        ("low", np.int8),  # its cards
+        ("high", np.int8),
+        ("group", np.int16),  # equal for hands of equal strength
+        ("same", np.int32),  # the place of the same hand among the other player's; their number if they lack it
+        ("chance", np.float64),  # its weight
+    ]
+)
 
 # Columns of `PublicArrays.ends`, of each player: the first hand's last slot, the distance to that of the next hand, the
 # number of hands, and where the matrix begins in `matrices`, or ~(where its rows begin in `row_start`).
@@ -52,18 +64,18 @@ class PublicArrays(NamedTuple):
     slot_range: np.ndarray  # [num_players + 1] int64
     ends: np.ndarray  # [num_ends, 2, 4] int32, by player
     scales: np.ndarray  # [num_ends, 2] float64: what the matrix of each player is multiplied by
-    matrices: np.ndarray  # [any] float64: blocks of `BLOCK` own hands, in each the other player's hands
+    matrices: np.ndarray = no(0, np.float64)  # [any]: blocks of `BLOCK` own hands, in each the other player's hands
     # Matrices whose neighboring rows differ in few entries, such as comparisons of cards: the differences from the row
     # before, those of row r are entries row_start[r] .. row_start[r + 1] - 1.
-    row_start: np.ndarray  # [any] int64
-    change_hand: np.ndarray  # [any] int32: the other player's hand
-    change: np.ndarray  # [any] float64
+    row_start: np.ndarray = no(0, np.int64)  # [any]
+    change_hand: np.ndarray = no(0, np.int32)  # [any]: the other player's hand
+    change: np.ndarray = no(0, np.float64)  # [any]
     # In the place of matrices where all hands are pairs of cards with a strength: see `trees.public.showdowns`.
-    hands: np.ndarray  # [any] HAND: those of all tables
-    tables: np.ndarray  # [num_tables, 2, 2] int64: by player, where the hands of each begin, and their number
-    order: np.ndarray  # [any] int32: numbers of hands at players' last nodes
-    segments: np.ndarray  # [num_segments, 11] int64: consecutive nodes that belong to one thread, or to the top
-    expansion: np.ndarray  # all zeros, as in complete trees
+    hands: np.ndarray = no(0, HAND)  # [any]: those of all tables
+    tables: np.ndarray = no((0, 2, 2), np.int64)  # by player, where the hands of each begin, and their number
+    order: np.ndarray = no(0, np.int32)  # [any]: numbers of hands at players' last nodes
+    segments: np.ndarray = no((0, 11), np.int64)  # consecutive nodes that belong to one thread, or to the top
+    expansion: np.ndarray = no(NUM_EXPANSION, np.int64)  # all zeros, as in complete trees
 
 
 @optional_slot

@@ -12,10 +12,10 @@ from mccfr_plus.games.game import RulesGame
 from mccfr_plus.games.openspiel.betting_tree import ALL_FOLDED
 from mccfr_plus.games.rules import CHANCE, TERMINAL
 from mccfr_plus.trees.info_states import key_places
-from mccfr_plus.trees.public.arrays import LEAVE, PUBLIC_NODE
+from mccfr_plus.trees.public.arrays import HAND, LEAVE, PUBLIC_NODE
 from mccfr_plus.trees.public.builder import Found
 from mccfr_plus.trees.public.histories import ACTIONS, ENDS, INFOSETS, LEAVES, NODES, NUM_COUNTS, OUTCOMES, SLOTS
-from mccfr_plus.trees.public.showdowns import HAND, NO_MATRICES, joined
+from mccfr_plus.trees.public.showdowns import joined
 from mccfr_plus.trees.public.suits import NONE, Group, representatives, suit_symmetries
 
 _PRODUCTS_PER_HAND = 10  # which take as long as an end of poker takes for a hand
@@ -236,4 +236,4 @@ def build_dealt(game: RulesGame, symmetry: bool) -> tuple[Found, list[int], int,
     )
     tables = [builder.board(board).table(player) for board in builder.tables for player in range(2)]
     arrays = {"order": np.concatenate(builder.orders), **joined(tables)}
-    return found, counts, game.sizes.max_game_length + game.sizes.max_chance_nodes, NO_MATRICES | arrays
+    return found, counts, game.sizes.max_game_length + game.sizes.max_chance_nodes, arrays

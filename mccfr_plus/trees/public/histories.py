@@ -9,13 +9,7 @@ import numpy as np
 
 from mccfr_plus.games.rules import CHANCE, MOVER, TERMINAL
 from mccfr_plus.kernels.compile import inline_kernel, kernel
-from mccfr_plus.trees.by_rules.rows import (
-    RULE_APPLY,
-    RULE_LEGAL,
-    RULE_LOOK,
-    RULE_OUTCOMES,
-    RULE_RETURNS,
-)
+from mccfr_plus.trees.by_rules.rows import RULE_APPLY, RULE_LEGAL, RULE_LOOK, RULE_OUTCOMES, RULE_RETURNS
 from mccfr_plus.trees.info_states import hash_step, pack
 from mccfr_plus.trees.public.arrays import BLOCK, HANDS, LEAVE, MATRIX
 from mccfr_plus.trees.scratch import at

@@ -25,7 +25,7 @@ from mccfr_plus.trees.public.arrays import ADD_END, HANDS, MATRIX, SLOT, PublicA
 from mccfr_plus.trees.public.builder import build
 from mccfr_plus.trees.public.dealt import Prediction, build_dealt, predicted_sizes
 from mccfr_plus.trees.public.sharing import segments_of
-from mccfr_plus.trees.public.showdowns import NO_TABLES, add_end_by_strength
+from mccfr_plus.trees.public.showdowns import add_end_by_strength
 from mccfr_plus.trees.public.sources import source_of_rules, source_of_tree
 from mccfr_plus.trees.public.suits import representative_infosets
 from mccfr_plus.trees.scratch import IS_PUBLIC
@@ -71,7 +71,7 @@ class PublicTree(Tree):
             self._take(*build_dealt(self._rules, symmetry))
             return
         if symmetry:
-            raise GameError(f"tree='public', symmetry=True: {loaded} has no suits to merge: leave symmetry out.")
+            raise GameError(f"tree='public', symmetry=True: {loaded} has no suits to merge, so leave symmetry out.")
         if self._rules is not None:
             rules, source = source_of_rules(self._rules)
         else:
@@ -118,11 +118,9 @@ class PublicTree(Tree):
             infosets=records,
             infoset_range=np.array([0, infosets[0], len(records)]),
             slot_range=np.array([0, slots[0], num_slots]),
-            **(with_changes(ends, found.matrices) | NO_TABLES if tables is None else tables | {"ends": ends}),
+            **(with_changes(ends, found.matrices) if tables is None else {**tables, "ends": ends}),
             scales=found.scales[: len(ends)].copy(),
             matrices=found.matrices[: counts[histories.VALUES]].copy(),
-            segments=np.zeros((0, 11), np.int64),
-            expansion=np.zeros(NUM_EXPANSION, np.int64),
         )
         for array in self.arrays:
             array.flags.writeable = False
@@ -131,7 +129,7 @@ class PublicTree(Tree):
 
     @cached_property
     def slot_action(self) -> np.ndarray:  # type: ignore[override]
-        """OpenSpiel's action of each slot, ``[num_slots]`` int64."""
+        """OpenSpiel's action for each slot, ``[num_slots]`` int64."""
         infosets = self.arrays.infosets
         hands = np.diff(self._first_infoset, append=self.num_infosets)
         first = np.repeat(self._first_action, hands) - infosets["first_slot"]
@@ -207,7 +205,7 @@ class PublicTree(Tree):
     def require_texts(self) -> None:
         if self.adds_order:
             what = "may depend on the order of later cards, which information states do not contain"
-            raise PolicyError(f"a policy of the public tree {what}: evaluate it there, or solve with tree='compiled'.")
+            raise PolicyError(f"a policy of the public tree {what}: evaluate it on that tree, or use tree='compiled'.")
 
     def on_stored(self, strategy: np.ndarray) -> np.ndarray:
         """Returns a strategy by the slots of the stored tree. PolicyError if it has another for each order of cards."""

@@ -1,6 +1,6 @@
 """How threads share the iterations on a public tree: each has a part, and the first one also the few nodes on top.
 
-Parts have their own infosets and ends. So a thread estimates, averages and updates its part alone, in its own gradient;
+Parts have their own infosets and ends. A thread estimates, averages and updates its part alone, in its own gradient;
 what it passes up to the top is added up, in the order of threads, when all have done that. On a stored tree, of which
 `trees.parts` has the segments, threads have one gradient and one reach.
 """

@@ -8,36 +8,12 @@ import numpy as np
 
 from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import STACK_FLOATS, stack_floats
-from mccfr_plus.trees.arrays import read_only
 from mccfr_plus.trees.public.arrays import HANDS, MATRIX, SLOT, STRIDE
 from mccfr_plus.trees.scratch import at
 
 # In the place of `HANDS` and `MATRIX`: the table, or ~table where a player has folded; where it begins in `order` that
 # the hands of the table are looked up at the player's last node.
 TABLE, ORDER = HANDS, MATRIX
-
-# A hand of a table.
-HAND = np.dtype(
-    [
-        ("low", np.int8),  # its cards
-        ("high", np.int8),
-        ("group", np.int16),  # equal for hands of equal strength
-        ("same", np.int32),  # the place of the same hand among the other player's; their number if they lack it
-        ("chance", np.float64),  # its weight
-    ]
-)
-
-# What stands in the place of tables where there are matrices, and the other way around.
-NO_TABLES = {
-    "hands": read_only(np.zeros(0, HAND)),
-    "tables": read_only(np.zeros((0, 2, 2), np.int64)),
-    "order": read_only(np.zeros(0, np.int32)),
-}
-NO_MATRICES: dict[str, np.ndarray] = {
-    "row_start": np.zeros(0, np.int64),
-    "change_hand": np.zeros(0, np.int32),
-    "change": np.zeros(0),
-}
 
 
 def joined(tables: list[np.ndarray]) -> dict[str, np.ndarray]:

@@ -129,7 +129,7 @@ NO_RULES = {
     "tic_tac_toe": "there are no compiled rules of tic_tac_toe: OpenSpiel's games with rules are kuhn_poker, ",
     "universal_poker(potSize=2400)": "potSize=2400: give the same chips of each player, and less than the stacks",
     "universal_poker(boardCards=2c2c)": "boardCards='2c2c': '2c' is there twice",
-    "universal_poker(bettingAbstraction=fchpa,blind=100 50)": "lists a half-pot raise that it does not accept",
+    "universal_poker(bettingAbstraction=fchpa,blind=100 50)": "lists a half-pot raise that OpenSpiel rejects",
     "universal_poker(bettingAbstraction=fullgame)": "there are more than 250,000 betting sequences",
 }
 
