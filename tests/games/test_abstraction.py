@@ -1,5 +1,6 @@
 """Abstraction: oracles are the real game, OpenSpiel's exploitability, and the other way to the same abstract game."""
 
+import functools
 import itertools
 import pickle
 
@@ -20,6 +21,8 @@ from mccfr_plus.trees.game_tree import build_tree
 
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 DICE = "liars_dice(dice_sides=3)"
+leduc = functools.cache(lambda bucket, recall: abstract("leduc_poker", bucket, recall))
+leduc_tree = functools.cache(lambda bucket, recall: compile_game(leduc(bucket, recall)))
 RECALLS = pytest.mark.parametrize("recall", ["imperfect", "perfect"])
 
 
@@ -86,8 +89,8 @@ def known(state, recall):
 
 @RECALLS
 def test_exploitability_is_openspiels_in_both_games(recall):
-    game, real = abstract("leduc_poker", high_or_pair, recall), pyspiel.load_game("leduc_poker")
-    tree = compile_game(game)
+    game, real = leduc(high_or_pair, recall), pyspiel.load_game("leduc_poker")
+    tree = leduc_tree(high_or_pair, recall)
     assert tree.perfect_recall == (recall == "perfect")
     policy = mccfr_plus.TreePolicy(tree, naive.random_strategy(tree, seed=3, zeros=0.2))
     inside, outside = evaluate(game, policy), evaluate("leduc_poker", policy)
@@ -106,8 +109,9 @@ def test_exploitability_is_openspiels_in_both_games(recall):
 
 @RECALLS
 def test_kernels_and_rules_give_the_game_of_the_function(monkeypatch, recall):
-    plain, by_kernel = (abstract("leduc_poker", one, recall) for one in (high_or_pair, high_or_pair_kernel))
-    tree, through_pyspiel, rules = compile_game(plain), compile_game(by_kernel), compiled_rules(by_kernel)
+    plain, by_kernel = (leduc(one, recall) for one in (high_or_pair, high_or_pair_kernel))
+    tree, through_pyspiel = (leduc_tree(one, recall) for one in (high_or_pair, high_or_pair_kernel))
+    rules = compiled_rules(by_kernel)
     assert (compiled_rules(plain), rules.sizes.perfect_recall) == (None, recall == "perfect")
     found = build_tree(by_kernel, rules_tree.build(rules, lambda *_: None, 1 << 20, False))
     assert same_arrays(tree, through_pyspiel)
@@ -136,15 +140,17 @@ def test_a_key_replaces_the_history_of_public_actions(recall):
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 @pytest.mark.parametrize("bucket", [high_or_pair, high_or_pair_kernel])
 def test_trees_that_grow_are_those_that_are_stored(bucket, recall):
-    kind, policies = "lazy" if bucket is high_or_pair else "rules", []
-    game = abstract("leduc_poker", bucket, recall)
-    for tree in (kind, "compiled"):
-        solver = Solver(game, "external", averaging="stochastic(gamma=1.0)", tree=tree, seed=1).run(50)
-        policies.append(solver.average_policy())
+    kind, options = "lazy" if bucket is high_or_pair else "rules", {"averaging": "stochastic(gamma=1.0)", "seed": 1}
+    solvers = (
+        Solver(leduc(bucket, recall), "external", tree=kind, **options),
+        Solver(leduc_tree(bucket, recall), "external", **options),
+    )
+    policies = [solver.run(50).average_policy() for solver in solvers]
     found = [evaluate("leduc_poker", policy).nash_conv for policy in policies]
     assert found[0] == pytest.approx(found[1], abs=1e-9)
-    by_rules = mccfr_plus.evaluate_by_rules("leduc_poker", policies[0], memory="4GB")
-    assert by_rules.nash_conv == pytest.approx(found[0], abs=1e-9)
+    if (kind, recall) in (("lazy", "perfect"), ("rules", "imperfect")):
+        by_rules = mccfr_plus.evaluate_by_rules("leduc_poker", policies[0], memory="4GB")
+        assert by_rules.nash_conv == pytest.approx(found[0], abs=1e-9)
 
 
 def test_files_and_processes_take_the_function(tmp_path, monkeypatch, interpreted_loops):
