@@ -69,7 +69,7 @@ def test_a_printed_seed_repeats_the_run(command):
 def test_a_log_of_evaluations(command, tmp_path):
     log = tmp_path / "log.jsonl"
     checkpoint = f"--checkpoint={tmp_path}/run"
-    result = command(*LEDUC, "--seconds=0.7", f"--log={log}", "--eval_every=0.01s", checkpoint).json
+    result = command(*LEDUC, "--iterations=1000000", f"--log={log}", "--eval_every=0.01s", checkpoint).json
     entries = read_json_lines(log, mccfr_plus.ConfigError)
     assert len(entries) >= 2
     assert set(entries[0]) == {"iterations", "nodes_touched", "seconds", "exploitability"}
