@@ -16,12 +16,12 @@ from measuring import FLAGS, run, timed
 
 import mccfr_plus
 from mccfr_plus.averages.average import accumulate_exact
-from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.minimizers.minimizer import minimize_with
 from mccfr_plus.solver.loop import MINIMIZE
 from mccfr_plus.trees.arrays import BLOCK
+from mccfr_plus.trees.flattening import exact_gradient
 from mccfr_plus.trees.scratch import at, gradient_size, refresh_reach
 
 GOOFSPIEL = "goofspiel(imp_info=True,num_cards=7,points_order=descending,returns_type=win_loss)"

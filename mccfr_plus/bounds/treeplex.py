@@ -9,10 +9,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.strategies import require_player
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.minimizers.exponential_weights import dilated_weights
+from mccfr_plus.trees.flattening import exact_gradient
 from mccfr_plus.trees.game_tree import GameTree
 
 

@@ -15,11 +15,11 @@ from mccfr_plus.kernels.compile import inline_kernel
 from mccfr_plus.kernels.intrinsics import pointer
 from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.parameters import switch
-from mccfr_plus.trees.arrays import BLOCK
 from mccfr_plus.trees.by_rules.histories import traverse_histories
 from mccfr_plus.trees.by_rules.payoff_matrix import add_products, set_reach
 from mccfr_plus.trees.by_rules.rows import MATRIX, NUM_HISTORIES, THREADS
 from mccfr_plus.trees.expansion import NUM_INFOSETS, TEAM
+from mccfr_plus.trees.flattening import add_rows, exact_gradient, write_terms
 from mccfr_plus.trees.needs import (
     ALTERNATION,
     EXACT_GRADIENTS,
@@ -32,9 +32,9 @@ from mccfr_plus.trees.needs import (
     PUBLIC,
     ZERO_SUM,
 )
-from mccfr_plus.trees.public.arrays import FIRST_END, LAST_END, public_gradient
+from mccfr_plus.trees.public.arrays import FIRST_END, LAST_END
 from mccfr_plus.trees.public.sharing import list_part, refresh_part
-from mccfr_plus.trees.scratch import IS_PUBLIC, at, note_touched, refresh_reach, scale_gradient, touch
+from mccfr_plus.trees.scratch import at, note_touched, refresh_reach, scale_gradient, touch
 
 USE_MATRIX = Constant("USE_MATRIX", True, "Whether the payoff matrix is used if there is one.")
 
@@ -102,97 +102,18 @@ def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player)
 
 
 @inline_kernel
-def exact_gradient(tree, reach, gradient, player):
-    """Writes the player's rows of the gradient, given all players' reach. `gradient` is modified in place.
-
-    It has room for the terms of a tree with leaf tables: see `scratch.gradient_size`.
-    """
-    if IS_PUBLIC():
-        public_gradient(tree, reach, gradient, player)
-    else:
-        _write_terms(tree, reach, gradient, player, 0, 1)
-        _add_rows(tree, reach, gradient, tree.leaf_range[player], tree.leaf_range[player + 1])
-
-
-@inline_kernel
 def shared_full_gradient(parameters, sampling_weights, tree, strategy, scratch, player):
     """Writes the thread's share of what `full_gradient` writes, and lists its part of the infosets. See `parts`."""
     team, thread = numba.carray(pointer(tree.expansion[TEAM]), (1, ROW), np.int64), scratch.counts[0]["thread"]
     for each in range(2):
         refresh_part(tree, strategy, scratch, each)
     wait(team)
-    _write_terms(tree, scratch.reach, scratch.gradient, player, thread, team[0, SIZE])
+    write_terms(tree, scratch.reach, scratch.gradient, player, thread, team[0, SIZE])
     wait(team)
     first, last = FIRST_END + 2 * player, LAST_END + 2 * player
-    _add_rows(tree, scratch.reach, scratch.gradient, tree.segments[thread + 1, first], tree.segments[thread + 1, last])
+    add_rows(tree, scratch.reach, scratch.gradient, tree.segments[thread + 1, first], tree.segments[thread + 1, last])
     list_part(tree, scratch, player, thread, 0)
     scratch.counts[0]["nodes_touched"] += len(tree.nodes) if thread == 0 else 0
-
-
-@inline_kernel
-def _write_terms(tree, reach, gradient, player, share, shares):
-    """Writes a share of the terms behind the gradient, which is modified in place; nothing if entries are the terms."""
-    if len(tree.leaf_term) == 0:
-        return
-    first, num_others = tree.term_range[player], len(tree.slot_range) - 2
-    count, others, value = tree.term_range[player + 1] - first, tree.leaf_others, tree.leaf_value
-    begin, end = first + count * share // shares, first + count * (share + 1) // shares
-    place = tree.slot_range[-1] + len(tree.slot_range) - first
-    if num_others == 1:
-        for term in range(begin, end):
-            gradient[at(place + term)] = value[at(term)] * reach[at(others[at(term)])]
-    else:
-        for term in range(begin, end):
-            product = value[at(term)]
-            for other in range(term * num_others, (term + 1) * num_others):
-                product *= reach[at(others[at(other)])]
-            gradient[at(place + term)] = product
-
-
-@inline_kernel
-def _add_rows(tree, reach, gradient, first, last):
-    """Adds up the terms of the rows of blocks first .. last - 1. `gradient` is modified in place."""
-    if len(tree.leaf_term) > 0:
-        _add_terms(tree, gradient, first, last)
-    else:
-        _multiply_entries(tree, reach, gradient, first, last)
-
-
-@inline_kernel
-def _add_terms(tree, gradient, first, last):
-    """Adds up the terms of each row, four rows at a time. `gradient` is modified in place."""
-    start, row, terms = tree.leaf_start, tree.leaf_row, tree.leaf_term
-    place = tree.slot_range[-1] + len(tree.slot_range)
-    for block in range(first, last):
-        sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
-        for entry in range(start[at(block)], start[at(block + 1)], BLOCK):
-            sum_0 += gradient[at(place + terms[at(entry)])]
-            sum_1 += gradient[at(place + terms[at(entry + 1)])]
-            sum_2 += gradient[at(place + terms[at(entry + 2)])]
-            sum_3 += gradient[at(place + terms[at(entry + 3)])]
-        _write_rows(gradient, row, block * BLOCK, sum_0, sum_1, sum_2, sum_3)
-
-
-@inline_kernel
-def _multiply_entries(tree, reach, gradient, first, last):
-    """Writes (sparse matrix) x (the other player's reach), four rows at a time, where each entry is a term."""
-    start, row, others, value = tree.leaf_start, tree.leaf_row, tree.leaf_others, tree.leaf_value
-    for block in range(first, last):
-        sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
-        for entry in range(start[at(block)], start[at(block + 1)], BLOCK):
-            sum_0 += value[at(entry)] * reach[at(others[at(entry)])]
-            sum_1 += value[at(entry + 1)] * reach[at(others[at(entry + 1)])]
-            sum_2 += value[at(entry + 2)] * reach[at(others[at(entry + 2)])]
-            sum_3 += value[at(entry + 3)] * reach[at(others[at(entry + 3)])]
-        _write_rows(gradient, row, block * BLOCK, sum_0, sum_1, sum_2, sum_3)
-
-
-@inline_kernel
-def _write_rows(gradient, row, first, sum_0, sum_1, sum_2, sum_3):
-    gradient[at(row[at(first)])] = sum_0
-    gradient[at(row[at(first + 1)])] = sum_1
-    gradient[at(row[at(first + 2)])] = sum_2
-    gradient[at(row[at(first + 3)])] = sum_3
 
 
 @inline_kernel

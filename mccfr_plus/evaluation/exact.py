@@ -6,14 +6,13 @@ import numpy as np
 import pyspiel
 
 from mccfr_plus.errors import GameError
-from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.evaluation.imperfect_recall import imperfect_recall_value
 from mccfr_plus.evaluation.strategies import JointPolicy, require_player, strategy_of
 from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel
 from mccfr_plus.kernels.slots import bind
 from mccfr_plus.policies.table import TreePolicy
 from mccfr_plus.trees.arrays import TreeArrays
-from mccfr_plus.trees.flattening import entries_of
+from mccfr_plus.trees.flattening import entries_of, exact_gradient
 from mccfr_plus.trees.game_tree import GameTree, compile_game
 from mccfr_plus.trees.loading import load_game
 from mccfr_plus.trees.needs import PUBLIC

@@ -3,9 +3,9 @@
 import numpy as np
 
 from mccfr_plus.errors import GameError
-from mccfr_plus.estimators.full import exact_gradient
 from mccfr_plus.kernels.compile import kernel
 from mccfr_plus.trees.arrays import TreeArrays
+from mccfr_plus.trees.flattening import exact_gradient
 from mccfr_plus.trees.scratch import gradient_size, pass_reach
 from mccfr_plus.trees.tree import Tree
 

@@ -27,9 +27,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr_plus.games.rules import CHANCE
-from mccfr_plus.kernels.compile import announce_compilation, kernel, source_of
+from mccfr_plus.kernels.compile import announce_compilation, inline_kernel, kernel, source_of
 from mccfr_plus.kernels.intrinsics import at
 from mccfr_plus.trees.arrays import BLOCK, OUTCOME, Shape, TreeArrays
+from mccfr_plus.trees.public.arrays import public_gradient
+from mccfr_plus.trees.scratch import IS_PUBLIC
 
 _MIXED, _WORTHLESS = -1, -2  # in the place of the number of payoffs: several, or 0 for all players
 _NONE = -1
@@ -301,3 +303,85 @@ def _number_terms(first, length, block_lengths, columns, value, heads, links, te
                 found += 1
             terms[at(begin + row % BLOCK + BLOCK * index)] = 1 + term
     return found
+
+
+# --- the gradient ---
+
+
+@inline_kernel
+def exact_gradient(tree, reach, gradient, player):
+    """Writes the player's rows of the gradient, given all players' reach. `gradient` is modified in place.
+
+    It has room for the terms of a tree with leaf tables: see `scratch.gradient_size`.
+    """
+    if IS_PUBLIC():
+        public_gradient(tree, reach, gradient, player)
+    else:
+        write_terms(tree, reach, gradient, player, 0, 1)
+        add_rows(tree, reach, gradient, tree.leaf_range[player], tree.leaf_range[player + 1])
+
+
+@inline_kernel
+def write_terms(tree, reach, gradient, player, share, shares):
+    """Writes a share of the terms behind the gradient, which is modified in place; nothing if entries are the terms."""
+    if len(tree.leaf_term) == 0:
+        return
+    first, num_others = tree.term_range[player], len(tree.slot_range) - 2
+    count, others, value = tree.term_range[player + 1] - first, tree.leaf_others, tree.leaf_value
+    begin, end = first + count * share // shares, first + count * (share + 1) // shares
+    place = tree.slot_range[-1] + len(tree.slot_range) - first
+    if num_others == 1:
+        for term in range(begin, end):
+            gradient[at(place + term)] = value[at(term)] * reach[at(others[at(term)])]
+    else:
+        for term in range(begin, end):
+            product = value[at(term)]
+            for other in range(term * num_others, (term + 1) * num_others):
+                product *= reach[at(others[at(other)])]
+            gradient[at(place + term)] = product
+
+
+@inline_kernel
+def add_rows(tree, reach, gradient, first, last):
+    """Adds up the terms of the rows of blocks first .. last - 1. `gradient` is modified in place."""
+    if len(tree.leaf_term) > 0:
+        _add_terms(tree, gradient, first, last)
+    else:
+        _multiply_entries(tree, reach, gradient, first, last)
+
+
+@inline_kernel
+def _add_terms(tree, gradient, first, last):
+    """Adds up the terms of each row, four rows at a time. `gradient` is modified in place."""
+    start, row, terms = tree.leaf_start, tree.leaf_row, tree.leaf_term
+    place = tree.slot_range[-1] + len(tree.slot_range)
+    for block in range(first, last):
+        sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+        for entry in range(start[at(block)], start[at(block + 1)], BLOCK):
+            sum_0 += gradient[at(place + terms[at(entry)])]
+            sum_1 += gradient[at(place + terms[at(entry + 1)])]
+            sum_2 += gradient[at(place + terms[at(entry + 2)])]
+            sum_3 += gradient[at(place + terms[at(entry + 3)])]
+        _write_rows(gradient, row, block * BLOCK, sum_0, sum_1, sum_2, sum_3)
+
+
+@inline_kernel
+def _multiply_entries(tree, reach, gradient, first, last):
+    """Writes (sparse matrix) x (the other player's reach), four rows at a time, where each entry is a term."""
+    start, row, others, value = tree.leaf_start, tree.leaf_row, tree.leaf_others, tree.leaf_value
+    for block in range(first, last):
+        sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+        for entry in range(start[at(block)], start[at(block + 1)], BLOCK):
+            sum_0 += value[at(entry)] * reach[at(others[at(entry)])]
+            sum_1 += value[at(entry + 1)] * reach[at(others[at(entry + 1)])]
+            sum_2 += value[at(entry + 2)] * reach[at(others[at(entry + 2)])]
+            sum_3 += value[at(entry + 3)] * reach[at(others[at(entry + 3)])]
+        _write_rows(gradient, row, block * BLOCK, sum_0, sum_1, sum_2, sum_3)
+
+
+@inline_kernel
+def _write_rows(gradient, row, first, sum_0, sum_1, sum_2, sum_3):
+    gradient[at(row[at(first)])] = sum_0
+    gradient[at(row[at(first + 1)])] = sum_1
+    gradient[at(row[at(first + 2)])] = sum_2
+    gradient[at(row[at(first + 3)])] = sum_3
