@@ -23,8 +23,7 @@ SNIPPET = re.compile(r'^--8<-- "(.*)"$', re.MULTILINE)
 SHELL = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
-PAPERS = DOCS / "papers"
-PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.parent != PAPERS)]
+PAGES = [ROOT / "README.md", *(path for path in sorted(DOCS.rglob("*.md")) if path.parent.parent != DOCS / "papers")]
 SLOW = {  # more than a few seconds, or a cluster
     "docs/background/public-trees.md",
     "docs/gallery.md",
@@ -43,7 +42,6 @@ SLOW = {  # more than a few seconds, or a cluster
 }
 SLOW_COMMANDS = {"README.md", "docs/how-to/export.md", "docs/how-to/play.md", "docs/start/five-tasks.md"}
 APART = {"docs/background/games.md", "docs/tutorials/own-game.md"}  # tests of their own, below
-NEEDS_TORCH = {"docs/how-to/neural.md"}
 
 
 def name_of(path):
@@ -73,7 +71,7 @@ def run(path, blocks, names):
 
 @pytest.mark.parametrize("path", pages_with(PYTHON, SLOW, without=APART))
 def test_python(path, tmp_path, monkeypatch, capsys):
-    if name_of(path) in NEEDS_TORCH:
+    if name_of(path) == "docs/how-to/neural.md":
         pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "examples")

@@ -22,7 +22,7 @@ from mccfr_plus.trees.game_tree import build_tree
 GOOFSPIEL = "goofspiel(num_cards=3,imp_info=True,points_order=descending)"
 DICE = "liars_dice(dice_sides=3)"
 leduc = functools.cache(lambda bucket, recall: abstract("leduc_poker", bucket, recall))
-leduc_tree = functools.cache(lambda bucket, recall: compile_game(leduc(bucket, recall)))
+stored = functools.cache(lambda bucket, recall: compile_game(leduc(bucket, recall)))
 RECALLS = pytest.mark.parametrize("recall", ["imperfect", "perfect"])
 
 
@@ -89,8 +89,7 @@ def known(state, recall):
 
 @RECALLS
 def test_exploitability_is_openspiels_in_both_games(recall):
-    game, real = leduc(high_or_pair, recall), pyspiel.load_game("leduc_poker")
-    tree = leduc_tree(high_or_pair, recall)
+    game, tree, real = leduc(high_or_pair, recall), stored(high_or_pair, recall), pyspiel.load_game("leduc_poker")
     assert tree.perfect_recall == (recall == "perfect")
     policy = mccfr_plus.TreePolicy(tree, naive.random_strategy(tree, seed=3, zeros=0.2))
     inside, outside = evaluate(game, policy), evaluate("leduc_poker", policy)
@@ -110,7 +109,7 @@ def test_exploitability_is_openspiels_in_both_games(recall):
 @RECALLS
 def test_kernels_and_rules_give_the_game_of_the_function(monkeypatch, recall):
     plain, by_kernel = (leduc(one, recall) for one in (high_or_pair, high_or_pair_kernel))
-    tree, through_pyspiel = (leduc_tree(one, recall) for one in (high_or_pair, high_or_pair_kernel))
+    tree, through_pyspiel = (stored(one, recall) for one in (high_or_pair, high_or_pair_kernel))
     rules = compiled_rules(by_kernel)
     assert (compiled_rules(plain), rules.sizes.perfect_recall) == (None, recall == "perfect")
     found = build_tree(by_kernel, rules_tree.build(rules, lambda *_: None, 1 << 20, False))
@@ -140,17 +139,15 @@ def test_a_key_replaces_the_history_of_public_actions(recall):
 @pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 @pytest.mark.parametrize("bucket", [high_or_pair, high_or_pair_kernel])
 def test_trees_that_grow_are_those_that_are_stored(bucket, recall):
-    kind, options = "lazy" if bucket is high_or_pair else "rules", {"averaging": "stochastic(gamma=1.0)", "seed": 1}
-    solvers = (
-        Solver(leduc(bucket, recall), "external", tree=kind, **options),
-        Solver(leduc_tree(bucket, recall), "external", **options),
-    )
-    policies = [solver.run(50).average_policy() for solver in solvers]
+    kind, game = "lazy" if bucket is high_or_pair else "rules", leduc(bucket, recall)
+    policies = [
+        Solver(given, "external", averaging="stochastic(gamma=1.0)", tree=tree, seed=1).run(50).average_policy()
+        for given, tree in ((game, kind), (stored(bucket, recall), "compiled"))
+    ]
     found = [evaluate("leduc_poker", policy).nash_conv for policy in policies]
     assert found[0] == pytest.approx(found[1], abs=1e-9)
-    if (kind, recall) in (("lazy", "perfect"), ("rules", "imperfect")):
-        by_rules = mccfr_plus.evaluate_by_rules("leduc_poker", policies[0], memory="4GB")
-        assert by_rules.nash_conv == pytest.approx(found[0], abs=1e-9)
+    by_rules = mccfr_plus.evaluate_by_rules("leduc_poker", policies[0], memory="4GB")
+    assert by_rules.nash_conv == pytest.approx(found[0], abs=1e-9)
 
 
 def test_files_and_processes_take_the_function(tmp_path, monkeypatch, interpreted_loops):

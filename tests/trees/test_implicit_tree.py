@@ -37,7 +37,6 @@ COMBINATIONS = [
     ),
 ]
 
-
 # Families that wait at the same time, of several sizes and depths; three players, whose average has its own traversal.
 WAITING = [
     ("perfect_recall_dark_hex(num_rows=2,num_cols=2)", ("external", "rm", None)),
