@@ -94,7 +94,7 @@ def test_converges_in_kuhn_poker(name):
     bar = 0.25 if kind == "NFSP" else {"tree": 0.03, "batched": 0.12}[representation]
     solver = getattr(neural, kind)("kuhn_poker", config, representation=representation, seed=1)
     if representation == "batched" and kind != "NFSP":  # each evaluation trains networks of the average
-        solver.run(8)  # seeds 1 to 3 were below 0.11
+        solver.run(12)  # after 8 iterations, seeds 1 to 3 were below 0.11
     else:
         solver.run(500, target_exploitability=bar)
     assert solver.exploitability() <= bar
