@@ -28,7 +28,7 @@ def scene_of(state: pyspiel.State, player: int) -> Scene:
     board = _board(seen)
     if "\n" in seen and seen.strip() not in text:
         text = f"{seen.rstrip()}\n{text}"
-    return Scene(text.strip(), items_of(name, text), board, "hex" in name)
+    return Scene(text.strip(), items_of(game, text), board, "hex" in name)
 
 
 def _board(seen: str) -> list[str]:

@@ -2,6 +2,8 @@
 
 import re
 
+import pyspiel
+
 # How to read information states; the names of groups become labels.
 _PATTERNS = {
     "kuhn_poker": r"(?P<your_card>\d)(?P<bets>[pb]*)",
@@ -13,11 +15,14 @@ _ACTIONS = {"kuhn_poker": {"p": "pass", "b": "bet"}, "leduc_poker": {"0": "fold"
 _DICE = "⚀⚁⚂⚃⚄⚅"
 
 
-def items_of(game: str, text: str) -> list[tuple[str, list[str]]]:
+def items_of(game: pyspiel.Game, text: str) -> list[tuple[str, list[str]]]:
     """Returns what an information state tells, labels with cards, dice or words; nothing of games not known here."""
-    found = re.match(_PATTERNS.get(game, r"(?!)"), text)
+    name, parameters = game.get_type().short_name, game.get_parameters()
+    if parameters.get("suit_isomorphism") or parameters.get("dice_sides", 0) > 9:  # other cards; texts are ambiguous
+        return []
+    found = re.fullmatch(_PATTERNS.get(name, r"(?!)"), text)
     groups = found.groupdict(default="") if found else {}
-    return [(label.replace("_", " "), _shown(game, label, value)) for label, value in groups.items() if value]
+    return [(label.replace("_", " "), _shown(name, label, value)) for label, value in groups.items() if value]
 
 
 def _shown(game: str, label: str, value: str) -> list[str]:

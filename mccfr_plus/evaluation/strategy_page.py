@@ -105,7 +105,7 @@ def table_of_histories(label: str, game: pyspiel.Game, policy: Any, most: int = 
 
 
 def _words_of(game: pyspiel.Game, state: str) -> str:
-    items = items_of(game.get_type().short_name, state)
+    items = items_of(game, state)
     return "; ".join(f"{label}: {' '.join(shown)}" for label, shown in items)
 
 

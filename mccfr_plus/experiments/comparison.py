@@ -25,6 +25,7 @@ from mccfr_plus.files.atomic_write import atomic_write
 from mccfr_plus.files.checkpoint import CheckpointLock
 from mccfr_plus.files.json_files import check, file_errors, number, positive
 from mccfr_plus.solver.saved_state import package_version
+from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import GameTree, given_tree
 from mccfr_plus.trees.loading import load_game, text_of
 
@@ -164,10 +165,12 @@ def comparison_of(
     games: Any, algorithms: Any, seeds: int | Iterable[int], limit: Limit, num_evaluations: int | None = None
 ) -> Comparison:
     """Returns the comparison of the arguments of `mccfr_plus.experiments.compare`. What is given twice is an error."""
-    named = [(name_of(algorithm), algorithm) for algorithm in _listed(algorithms)]
-    pairs = {
+    is_named = isinstance(algorithms, Mapping)
+    named = algorithms.items() if is_named else [(name_of(algorithm), algorithm) for algorithm in _listed(algorithms)]
+    pairs: dict[str, list[tuple[Any, Any]]] = {
         "games": [(text_of(game), game) for game in _listed(games)],
-        "algorithms": list(algorithms.items()) if isinstance(algorithms, Mapping) else named,
+        # Processes need no tables of a solver.
+        "algorithms": [(name, each.config if isinstance(each, Solver) else each) for name, each in named],
         "seeds": [(int(seed), seed) for seed in (range(1, seeds + 1) if isinstance(seeds, int) else seeds)],
     }
     for what, items in pairs.items():

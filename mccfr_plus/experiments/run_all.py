@@ -90,8 +90,8 @@ def _run_here(runs: Runs, about: dict[str, Any], show: Show) -> None:
 
 def warm_up() -> None:
     """Compiles the kernels once, rather than in every process of a machine at the same time."""
-    Solver("kuhn_poker", "external", seed=1).run(1).evaluate()
-    Solver("kuhn_poker", "full").run(1)
+    Solver("leduc_poker", "external", seed=1).run(1).evaluate()  # kernels for tables run as Python in tiny games
+    Solver("leduc_poker", "full").run(1)
 
 
 def _run_in_processes(runs: Runs, about: dict[str, Any], show: Show, processes: int | None) -> None:

@@ -92,9 +92,8 @@ class RulesGame(ABC):
         return f"chance {outcome}"
 
     def state_text(self, state: np.ndarray) -> str:
-        """Returns a state as a text: by default a line per player, with the values of all fields."""
-        views = enumerate(self.look(state, player).tolist() for player in range(self.sizes.num_players))
-        return "\n".join(self.view_text(player, view, self.sizes.places(hidden=None)) for player, view in views)
+        """Returns a state as a text; by default empty: states are then shown by all fields and the history."""
+        return ""
 
     def tensor_cells(self, player: int, place: int, value: int) -> Sequence[int] | None:
         """Returns the entries of a player's information-state tensor that become 1 if an entry of `look` has a value.

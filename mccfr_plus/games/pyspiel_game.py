@@ -118,7 +118,10 @@ class PyspielState(pyspiel.State):
         return game.outcome_text(action) if player == CHANCE else game.action_text(player, action)
 
     def __str__(self) -> str:
-        return self._position.game.state_text(self._position.words)
+        game, words = self._position.game, self._position.words
+        views = enumerate(game.look(words, player).tolist() for player in range(game.sizes.num_players))
+        lines = [game.view_text(player, view, game.sizes.places(hidden=None)) for player, view in views]
+        return game.state_text(words) or "\n".join([*lines, f"history={' '.join(map(str, self.history()))}"])
 
 
 class RulesObserver:

@@ -24,7 +24,7 @@ from mccfr_plus.kernels.slots import Constant, bind
 from mccfr_plus.minimizers.minimizer import REGRET, Minimizer, expected_value
 from mccfr_plus.parameters import check_choice, choice, number, switch
 from mccfr_plus.trees.needs import EXACT_GRADIENTS, GRADIENTS, INFOSETS, PERFECT_RECALL, REGRETS
-from mccfr_plus.trees.scratch import IS_LAZY, at
+from mccfr_plus.trees.scratch import at
 from mccfr_plus.trees.tree import Tree
 
 # Entries of the parameters.
@@ -128,7 +128,7 @@ class Hedge(ExponentialWeights):
 # Rows of the tables of `dilated`; VALUE and WEIGHT are used at first slots only.
 SCORE = 0  # A, the prediction included
 VALUE = 1  # V
-WEIGHT = 2  # beta; on trees that grow, 0 stands for 1
+WEIGHT = 2  # beta; not used where all are 1
 PREDICTION = 3  # what the score contains as a guess; only in the optimistic forms
 
 CONSTANT = "constant"
@@ -137,14 +137,14 @@ SCHEMES = ("kroer", "least", CONSTANT)
 _KROER_FACTOR = 2.0  # beta / alpha; alpha beta / (beta - alpha) is then 2 alpha as well
 
 RELATIVE = Constant("RELATIVE", True, "Whether uniform play has entropy 0, by log n_I in the regularizer.")
+EQUAL = Constant("EQUAL", False, "Whether all weights are 1, as on trees that grow.")
 
 
 @inline_kernel
 def dilated(values, strategy, tables, first, last, iteration, parameters):
     """FTRL, OMD and MMD at one infoset. See `Minimizer`. Returns the change of its smoothed value V, in payoffs."""
-    eta, keep, weight, best = parameters[ETA_NOW], parameters[KEEP], tables[WEIGHT, at(first)], -math.inf
-    if IS_LAZY() and weight == 0.0:  # of an infoset that was found on the way
-        weight = 1.0
+    eta, keep, best = parameters[ETA_NOW], parameters[KEEP], -math.inf
+    weight = 1.0 if EQUAL() else tables[WEIGHT, at(first)]
     for slot in range(first, last):
         score = keep * tables[SCORE, at(slot)] + eta * values[at(slot)]
         tables[SCORE, at(slot)] = score
@@ -161,6 +161,9 @@ def dilated(values, strategy, tables, first, last, iteration, parameters):
     change = value - keep * tables[VALUE, at(first)]
     tables[VALUE, at(first)] = value
     return change / eta
+
+
+_dilated_equally = bind(dilated, {EQUAL: True})
 
 
 @kernel
@@ -196,8 +199,12 @@ class Dilated(ExponentialWeights):
     eta: float = number(10.0, above=0)
     weights: str = choice("kroer", SCHEMES)
     optimistic: bool = switch(False)
-    kernel: ClassVar[Any] = staticmethod(dilated)
     prepare: ClassVar[Any] = staticmethod(prepare_dilated)
+
+    @property
+    def kernel(self) -> Any:  # type: ignore[override]
+        """The kernel for these weights."""
+        return _dilated_equally if self.weights == CONSTANT else dilated
 
     @property
     def num_tables(self) -> int:  # type: ignore[override]
@@ -222,7 +229,8 @@ class Dilated(ExponentialWeights):
         return tables
 
     def begin(self, tree: Tree, tables: np.ndarray) -> None:
-        tables[WEIGHT, tree.found_infosets["first_slot"]] = dilated_weights(tree, self.weights)
+        if self.kernel is not _dilated_equally:
+            tables[WEIGHT, tree.found_infosets["first_slot"]] = dilated_weights(tree, self.weights)
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         raise ConfigError(f"{self.short_name} keeps no regrets per information set: use rm, dcfr, prm or hedge.")

@@ -123,10 +123,12 @@ def with_leaves(arrays: TreeArrays, max_stack: int, *, folded: bool = False) -> 
     order = np.arange(count, dtype=np.int32)
     for keys in leaves[-2::-1]:  # the least significant first
         order = _sorted(order, keys, num_slots + num_players)
-    leaves, chance = np.take(leaves, order, axis=1), chance[order]
+    leaves, payoff, chance = np.take(leaves[:-1], order, axis=1), leaves[-1][order], chance[order]
     is_first = np.ones(count, np.bool_)
-    is_first[1:] = (leaves[:-1, 1:] != leaves[:-1, :-1]).any(axis=0)
-    entry, slots = np.cumsum(is_first) - 1, np.compress(is_first, leaves[:-1], axis=1)
+    is_first[1:] = (leaves[:, 1:] != leaves[:, :-1]).any(axis=0)
+    entry, slots = np.cumsum(is_first), np.compress(is_first, leaves, axis=1)
+    entry -= 1
+    del order, leaves  # they are as large as the tree
     listed: np.ndarray = arrays.infosets
     if folded:
         parents = np.append(np.repeat(listed["parent_slot"], listed["num_actions"]), empties)  # of slots
@@ -140,7 +142,7 @@ def with_leaves(arrays: TreeArrays, max_stack: int, *, folded: bool = False) -> 
     for player in range(num_players):
         records = listed[listed_range[player] : listed_range[player + 1]]
         rows = np.append(rows_of(records["first_slot"], records["num_actions"]), empties[player])
-        sums = np.bincount(entry, chance * arrays.payoffs[leaves[-1], player], slots.shape[1])
+        sums = np.bincount(entry, chance * arrays.payoffs[payoff, player], slots.shape[1])
         blocks.append(_blocks_of(player, rows, slots, sums, num_slots))
     lengths, all_rows, terms, others, values = zip(*blocks, strict=True)
     if num_players == 2 and sum(map(len, terms)) < _MIN_USES * sum(map(len, values)):
@@ -172,7 +174,7 @@ def entries_of(arrays: TreeArrays, player: int) -> tuple[np.ndarray, np.ndarray,
     if len(arrays.leaf_term):
         terms = arrays.leaf_term[begin:end] + arrays.term_range[player]
     is_used = arrays.leaf_value[terms] != 0  # the others fill up blocks
-    others = arrays.leaf_others.reshape(len(arrays.leaf_value), -1)[terms]
+    others = arrays.leaf_others.reshape(len(arrays.leaf_value), len(arrays.slot_range) - 2)[terms]
     return rows[is_used], others[is_used], arrays.leaf_value[terms[is_used]]
 
 

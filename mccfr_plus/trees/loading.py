@@ -1,7 +1,6 @@
 """Loads games by OpenSpiel's game strings, and records them: every error names game, history and action."""
 
 import contextlib
-import dataclasses
 import difflib
 import functools
 import importlib
@@ -14,6 +13,7 @@ import subprocess
 import sys
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyspiel
@@ -318,33 +318,23 @@ def show_fraction(bar: tqdm, num_nodes: int, num_actions: Sequence[int], num_tak
 
 def record(game: pyspiel.Game, check_budget: _Check, progress: bool | None) -> tuple[FlatTree, list[str]]:
     """Returns the tree of a turn-based game and its information states; `check_budget` is `game_tree.Budget.check`."""
-    path: list[_Frame] = []
+    path: list[list[Any]] = []
     with compiling_bar(progress) as bar:
         try:
             info_states, *recording = _traverse(game, path, check_budget, bar)
         except MccfrPlusError:
             raise
         except Exception as error:
-            raise game_error(game, [frame.actions[frame.taken - 1] for frame in path], error) from error
+            raise game_error(game, [actions[taken - 1] for taken, actions, *_ in path], error) from error
     tree = flatten(*recording)
     return tree, [info_states[infoset] for infoset in tree.order]
 
 
-@dataclasses.dataclass(slots=True)
-class _Frame:
-    """An inner node on the path of a recording."""
+def _traverse(game: pyspiel.Game, path: list[list[Any]], check_budget: _Check, bar: tqdm) -> tuple:
+    """Returns information states and the arguments of `flatten`.
 
-    state: pyspiel.State
-    player: int
-    actions: list[int]
-    first_child: int
-    first_slot: int
-    last_slot: int  # of the player, before the node
-    taken: int = 0  # actions
-
-
-def _traverse(game: pyspiel.Game, path: list[_Frame], check_budget: _Check, bar: tqdm) -> tuple:
-    """Returns information states and the arguments of `flatten`; `path` is an output."""
+    `path` gets inner nodes: actions taken, actions, state, mover, first child, first slot, mover's slot before it.
+    """
     num_players, infosets, infoset_actions = game.num_players(), dict[tuple[int, str], int](), list[list[int]]()
     records, num_slots, key_bytes = list[tuple[int, int, int, int]](), [0] * num_players, 0  # of INFOSET
     distributions, distribution_of = list[Outcomes](), dict[Outcomes, int]()
@@ -356,7 +346,7 @@ def _traverse(game: pyspiel.Game, path: list[_Frame], check_budget: _Check, bar:
     def check() -> None:
         num_bytes = num_nodes * COMPILED_BYTES_PER_NODE + len(infosets) * COMPILED_BYTES_PER_INFOSET + key_bytes
         check_budget(num_nodes, num_bytes)
-        show_fraction(bar, num_visited, [len(frame.actions) for frame in path], [frame.taken for frame in path])
+        show_fraction(bar, num_visited, [len(actions) for _, actions, *_ in path], [taken for taken, *_ in path])
         require_end(game, len(path))
 
     while True:
@@ -392,27 +382,31 @@ def _traverse(game: pyspiel.Game, path: list[_Frame], check_budget: _Check, bar:
             actions = [action for action, _ in distributions[payload]]
         else:
             raise unknown_mover(player)
-        count = len(actions)
-        nodes[4 * node : 4 * node + 4] = array("i", (player, count, num_nodes if count else 0, payload))
+        place, count = 4 * node, len(actions)
+        nodes[place], nodes[place + 3] = player, payload
         if count:
-            path.append(_Frame(state, player, actions, num_nodes, payload, last_slots[player]))
+            nodes[place + 1], nodes[place + 2] = count, num_nodes
+            path.append([0, actions, state, player, num_nodes, payload, last_slots[player]])
             num_nodes, waiting, moves = num_nodes + count, waiting + count - 1, moves + (player >= 0)
             nodes.frombytes(bytes(NODE.itemsize * count))
-            max_depth, max_stack, max_moves = max(max_depth, len(path)), max(max_stack, waiting), max(max_moves, moves)
-        while path and path[-1].taken == len(path[-1].actions):
-            frame = path.pop()
-            last_slots[frame.player] = frame.last_slot
-            waiting, moves = waiting - len(frame.actions) + 1, moves - (frame.player >= 0)
+            if len(path) > max_depth:
+                max_depth, max_moves = len(path), max(max_moves, moves)
+            elif moves > max_moves:
+                max_moves = moves
+            if waiting > max_stack:
+                max_stack = waiting
+        while path and path[-1][0] == len(path[-1][1]):
+            _, actions, _, mover, _, _, last_slots[mover] = path.pop()
+            waiting, moves = waiting - len(actions) + 1, moves - (mover >= 0)
         if not path:
             break
-        frame = path[-1]
-        state, node, action = frame.state, frame.first_child + frame.taken, frame.actions[frame.taken]
-        last_slots[frame.player] = frame.first_slot + frame.taken
-        frame.taken += 1
-        if frame.taken < len(frame.actions):
-            state = state.child(action)
+        taken, actions, state, mover, first_child, first_slot, _ = path[-1]
+        node, last_slots[mover] = first_child + taken, first_slot + taken
+        path[-1][0] = taken + 1
+        if taken + 1 < len(actions):
+            state = state.child(actions[taken])
         else:
-            state.apply_action(action)  # the parent's state has served
+            state.apply_action(actions[taken])  # the parent's state has served
     check()
     shape = Shape(max_depth, max_stack, perfect_recall, max_moves)
     slot_action = np.array([action for actions in infoset_actions for action in actions], np.int64)

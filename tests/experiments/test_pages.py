@@ -129,7 +129,7 @@ def test_information_states_come_by_reach_and_can_be_searched(tmp_path):
     order = np.argsort(-values.reach.round(12), kind="stable")
     assert (len(found["before"]), len(found["after"])) == (100, 200)
     shown_as = [
-        "; ".join(f"{label}: {' '.join(words)}" for label, words in items_of("leduc_poker", text))
+        "; ".join(f"{label}: {' '.join(words)}" for label, words in items_of(tree.game, text))
         for text in tree.info_states
     ]
     assert found["after"] == [shown_as[i] for i in order[:200]]

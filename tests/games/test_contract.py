@@ -178,7 +178,7 @@ def answers(state):
 EXPECTED = (
     [0, 1],
     1,
-    "player=0 deal= past=c. count=1 own=2\nplayer=1 deal=high past=c. count=1 own=0",
+    "player=0 deal= past=c. count=1 own=2\nplayer=1 deal=high past=c. count=1 own=0\nhistory=1 2",
     [
         ([1, 0, *(1, 0, 0), *(0, 0, 0, 1), *(1, 0, 0, 0)], [1, 0, *(1, 0, 0), *(0, 1, 0), *(0, 0, 1)]),
         ([0, 1, *(0, 0, 1), *(0, 0, 0, 1), *(1, 0, 0, 0)], [0, 1, *(0, 0, 1), *(0, 1, 0), *(1, 0, 0)]),

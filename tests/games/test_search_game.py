@@ -67,7 +67,7 @@ def test_history():
     state.apply_action(5)
     assert [state.action_to_string(action) for action in state.legal_actions()] == ["a1+c2", "a1+c3", "a2+c2", "a2+c3"]
     texts = ["player=0 patrols=a1+c3 path=", "player=1 patrols= path=a2"]
-    assert [state.information_state_string(player) for player in range(2)] == texts == str(state).split("\n")
+    assert [state.information_state_string(player) for player in range(2)] == texts == str(state).split("\n")[:2]
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ def test_factories_by_role():
     solver.average_policy()
     assert made == [(11, 2)] * 2
     assert not [name for name in solver.state() if "momentum_buffer" in name]
-    with pytest.raises(ConfigError, match="a mapping of some of regrets, values, average"):
+    with pytest.raises(ConfigError, match="a mapping from some of regrets, values, average"):
         CASES["DREAM"].new(network={"policy": noted})
 
 

@@ -11,7 +11,7 @@ from mccfr_plus.trees import loading
     [
         ("goofspiel(num_cards=-5)", "fails on"),
         ("turn_based_simultaneous_game(game=goofspiel(num_cards=-2))", "fails on"),
-        ("universal_poker(numPlayers=99)", r"fails on .* \(SIG\w+\): .*players"),
+        ("universal_poker(numPlayers=99)", r"fails on .* \(SIG\w+\) \(.*players"),
         ("liars_dice(dice_sides=9999999999)", "does not accept"),
     ],
 )
