@@ -45,7 +45,7 @@ def test_arguments_of_compare():
     tree, template = mccfr_plus.compile_game("kuhn_poker"), mccfr_plus.Solver("leduc_poker", "external", "rm+")
     found = comparison_of(["leduc_poker", tree], ["cfr", template], [4, 7], Limit("nodes", 10.0), None)
     assert (found.games, found.seeds) == ({"leduc_poker": "leduc_poker", "kuhn_poker()": tree}, (4, 7))
-    assert found.algorithms == {"cfr": "cfr", "external + rm+": template}
+    assert found.algorithms == {"cfr": "cfr", "external + rm+": template.config}
     named = comparison_of("kuhn_poker", {"CFR+": "cfr+", "mine": lambda game, seed: None}, 2, Limit("nodes", 1.0), None)
     assert named.seeds == (1, 2)
     assert named.as_dict()["algorithms"] == {"CFR+": "cfr+", "mine": "factory <lambda>"}
