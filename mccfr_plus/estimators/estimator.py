@@ -191,7 +191,7 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: samples chance and opponents, visits all the player's actions (Lanctot et al. 2009, eq. 11).
+    """External sampling: samples chance and opponents, and visits all own actions (Lanctot et al. 2009, eq. 11).
 
     Args:
         sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,

@@ -51,8 +51,8 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
         fields = {"format": FORMAT, "fingerprint": policy.tree.fingerprint, "strategy": policy.strategy()}
     else:
         raise PolicyError(
-            f"a {type(policy).__name__} cannot be saved: save Solver(game).set_strategy(policy).current_policy(), "
-            "which has the same probabilities."
+            f"policies of type {type(policy).__name__} cannot be saved: save "
+            "Solver(game).set_strategy(policy).current_policy(), which has the same probabilities."
         )
     with atomic_write(path, PolicyFileError) as file:
         np.savez_compressed(file, version=VERSION, game=file_name_of(str(policy.game)), **fields)

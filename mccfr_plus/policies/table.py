@@ -73,7 +73,7 @@ class TablePolicy(openspiel_policy.Policy):
 
 
 class InfoStatePolicy(TablePolicy):
-    """One player's strategy, uniform at information states without an entry and for the other players.
+    """A policy with one player's strategy, uniform at other information states and for the other players.
 
     The policy accepts states of a simultaneous-move game and of its turn-based conversion.
 

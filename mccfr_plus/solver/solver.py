@@ -67,8 +67,8 @@ class Solver(IterativeSolver):
             possible. Compiled and lazy trees give bitwise identical results.
         memory: Memory limit of the whole process, such as ``"4GB"``. Default: half of the free memory. When a lazy tree
             reaches the limit, `run` ends with the result so far.
-        symmetry: Whether to merge infosets that are equivalent under a symmetry of the rules, such as a board rotation,
-            or a permutation of suits in poker. The policy is then symmetric. Needs ``tree="rules"``, or
+        symmetry: Whether to merge information sets that are equivalent under a symmetry of the rules, such as a board
+            rotation, or a permutation of suits in poker. The policy is then symmetric. Needs ``tree="rules"``, or
             ``tree="public"`` for suits.
         dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
             memory on a public tree.

@@ -121,7 +121,7 @@ class SizeEstimate:
         decision_nodes: Number of decision nodes of each player.
         chance_nodes: Number of chance nodes.
         terminal_nodes: Number of terminal nodes.
-        traversals: Histories that one traversal visits under the uniform strategy, for each estimator.
+        traversals: Number of histories that one traversal visits under the uniform strategy, for each estimator.
         infosets_seen: Number of different information states in the sample, per player, which is a lower bound.
         perfect_recall: False if an information state was reached through two different pasts of its player.
         depth: Length of the longest history seen, in actions of players and chance.

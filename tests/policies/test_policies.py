@@ -136,7 +136,7 @@ def test_the_file_is_plain_numpy_and_readable_by_others(tmp_path):
 
 def test_a_policy_of_openspiel_is_saved_by_way_of_a_solver(tmp_path):
     uniform = openspiel_policy.TabularPolicy(pyspiel.load_game("kuhn_poker"))
-    with pytest.raises(PolicyError, match="a TabularPolicy cannot be saved: save Solver"):
+    with pytest.raises(PolicyError, match="policies of type TabularPolicy cannot be saved: save Solver"):
         save_policy(uniform, tmp_path / "policy.npz")
     save_policy(Solver("kuhn_poker").set_strategy(uniform).current_policy(), tmp_path / "policy.npz")
     np.testing.assert_array_equal(load_policy(tmp_path / "policy.npz").strategy(), 0.5)
