@@ -7,7 +7,7 @@ from mccfr_plus.kernels.slots import Constant
 # A team is an array with a row for all, and one per thread; words that threads write together are a cache line apart.
 # Entries of the first row; others are in `solver.loop`:
 SIZE = 0  # number of threads
-YIELD = 2  # address of the system's function that lets another thread run
+YIELD = 2  # address of the system's function that lets another thread run, or 0
 ARRIVED = 8  # threads waiting at the barrier
 ROUND = 16  # how often all have passed it
 ROW = 24
@@ -27,6 +27,6 @@ def wait(team):
     spins = 0
     while load_word(words, ROUND) == round_:
         spins += 1
-        if spins >= SPINS():
+        if spins >= SPINS() and words[YIELD] != 0:
             spins = 0
             call_yield(words[YIELD])

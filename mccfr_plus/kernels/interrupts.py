@@ -9,7 +9,8 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP  # Ctrl-C, batch systems before they kill, closed terminals
+# Ctrl-C, the warning of batch systems before they kill, and closed terminals (not on Windows).
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 @contextlib.contextmanager

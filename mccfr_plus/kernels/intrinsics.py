@@ -106,8 +106,11 @@ def call_back(address, first, second):
 
 
 def yield_address() -> int:
-    """Returns the address of the system's function that lets another thread run."""
-    return address_of(ctypes.CDLL(None).sched_yield)
+    """Returns the address of the system's function that lets another thread run; 0 if there is none by that name."""
+    try:
+        return address_of(ctypes.CDLL(None).sched_yield)
+    except (AttributeError, OSError, TypeError):  # not a POSIX system
+        return 0
 
 
 @in_kernels(lambda address: types.none(types.int64), _call_nothing)

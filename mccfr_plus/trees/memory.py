@@ -30,7 +30,7 @@ def resident_bytes() -> int:
 def release_unused() -> None:
     """Gives memory back to the operating system: cycles of references, and what glibc keeps in small pieces."""
     gc.collect()
-    with contextlib.suppress(AttributeError):  # other C libraries
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # other C libraries; TypeError: Windows
         ctypes.CDLL(None).malloc_trim(0)
 
 

@@ -2,7 +2,7 @@
 
 Each player has a *frame*, a symmetry that turns what it did and saw into the form, action by action. Its *stabilizer*,
 the symmetries that leave all of its actions so far where they are, turns some actions into each other: the smallest of
-each orbit stands for all, and the frame is turned as if by chance. Thus, a form has one way to come about. A frame is a
+each orbit stands for all, and the frame is turned as if by chance. Thus, a form arises in one way only. A frame is a
 word: the element in the lower bits, the stabilizer above, a bit for each element. A best response to a symmetric policy
 can be chosen symmetric, so that values and exploitability are those of the whole game.
 """
