@@ -273,7 +273,7 @@ def _epsilon_findings(curves: Sequence[Curve]) -> list[Finding]:
     helps = all(uniform) if len(uniform) == len(GAMES) else None
     return [
         Finding("epsilon = 0.6 worked well in all games", "5", here, verdict(not beaten, True)),
-        Finding("a bias towards likely outcomes helps, against the bound", "5", bias, verdict(helps, True)),
+        Finding("a bias toward likely outcomes helps, against the bound", "5", bias, verdict(helps, True)),
     ]
 
 

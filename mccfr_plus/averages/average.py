@@ -229,8 +229,8 @@ class PowerAverage(Component):
 
     * ``"auto"``: exact for `full`; for other estimators, lazy with perfect recall and stochastic with imperfect recall.
     * ``"exact"``: adds the whole strategy in every iteration, in O(sequences) time; OpenSpiel calls this FULL.
-    * ``"per_history"``: as ``"exact"``, but at information sets that their player reaches by several pasts (imperfect
-      recall), each past is weighted by its number of histories, as in OpenSpiel's CFR.
+    * ``"per_history"``: as ``"exact"``, but at information sets that their player reaches through several pasts
+      (imperfect recall), each past is weighted by its number of histories, as in OpenSpiel's CFR.
     * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets) time. The game must have perfect recall.
     * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / (probability of the visit). It is
       unbiased but has variance.

@@ -63,7 +63,7 @@ def check_average(
     Args:
         averaging: An average or its short name.
         estimator: A built-in estimator or its short name.
-        games: Games to check on. Default: three small games.
+        games: Games used for the check. Default: three small games.
         unbiased: Whether the average must be unbiased. Default: True except for ``"optimistic"``.
         seed: Seed for strategies and draws.
 

@@ -31,8 +31,8 @@ NOTES = """
 
 The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise, or if you give
 the flag --estimate, they are estimated by playing games for --seconds. They are also estimated if an exact evaluation
-would take longer than --seconds, or longer than an hour if --seconds is not given. Each number is marked as an
-estimate, a lower bound (rely on the lower end of the interval) or an upper bound (rely on the upper end). The lower
+would take longer than --seconds, or longer than an hour if --seconds is not given. Each number is then marked as
+an estimate, a lower bound (rely on the lower end of the interval) or an upper bound (rely on the upper end). The lower
 bound is the best of several estimates, whose intervals are valid simultaneously. A small lower bound does not show that
 a policy is good.
 

@@ -25,11 +25,12 @@ SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's f
 NOTES = """
 The formats csv, json and parquet write POLICY with one row per information state and action, and with these columns:
   player              the player, counted from 0
-  information_state   the text, or a key in hexadecimal digits if the game was solved with --tree=rules or lazy
+  information_state   the text, or a key in hexadecimal digits if the game was solved with --tree=rules or --tree=lazy
   action              OpenSpiel's number for the action
   action_name         OpenSpiel's name for the action, or its number if the name depends on the state
   probability         the policy's probability of the action
-  reach               probability of reaching the information state if all players follow it; only with a compiled tree
+  reach               probability of reaching the information state if all players follow the policy; only with a
+  compiled tree
 
 A JSON file is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg
 writes the game with all its histories and takes no POLICY; payoffs and chance probabilities are written as fractions.
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("policy", metavar="POLICY", nargs="?", help=command.POLICY_HELP)
     add("--format", choices=("csv", "json", "parquet", "efg"), default="csv", help="Output format. Default: csv.")
-    add("--out", help="Output file, which must not exist. Default: standard output.")
+    add("--out", help="Output file, which must not already exist. Default: standard output.")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -34,8 +34,8 @@ _LOCALHOST = "127.0.0.1"
 _SECONDS = 5.0
 _QUIT = ("q", "quit", "exit")
 NOTES = """
-You see only what the player in your seat may see: the information state or, in some games, cards, dice and bets, and
-the board. At the end of a game, all actions are shown. In the terminal, type
+You see only what the player in your seat may see: the information state or, in some games, cards, dice, bets and the
+board. At the end of a game, all actions are shown. In the terminal, type
   an action     by its number or its name
   ?             to see the policy's probabilities at your information state
   q             to end the session (Ctrl-D and Ctrl-C do the same)

@@ -39,9 +39,9 @@ the next strategy from the regrets; and an average. See docs/background. Write p
 --estimator="outcome(epsilon=0.3)".
 
 The run ends when it reaches the first of its limits; without a limit, it ends after ten seconds. If Ctrl-C or SIGTERM
-ends it early, the result so far is still printed and written. With --resume, the same command continues the run of the
-checkpoint, and the result is bitwise identical to that of an uninterrupted run with as many iterations. Limits apply
-to the whole run; the components and the seed come from the checkpoint.
+ends it early, the result so far is still printed and written. With --resume, the same command continues the run saved
+in the checkpoint, and the result is bitwise identical to that of an uninterrupted run with the same number of
+iterations. Limits apply to the whole run; the components and the seed come from the checkpoint.
 """
 
 # The arguments of `SolverConfig.from_specs` among the flags.

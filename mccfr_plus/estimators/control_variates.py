@@ -6,7 +6,7 @@ adds to the gradient, with a guess b(a) of the value behind a,
     w p(a) (1 - [a was visited] / rho(a)) b(a)      for each a,
 
 p(a) being chance's or an opponent's probability, or 1 at own nodes: at the player's last slot, or at own nodes at the
-slot of a. Its mean is 0. Guesses move towards what traversals find below; see docs/background/estimators.md.
+slot of a. Its mean is 0. Guesses move toward what traversals find below; see docs/background/estimators.md.
 
 References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid, Bowling 2020, sections 4 and 5. Differs from them in
 that it corrects the gradient and not values, and in that several children may be visited.
@@ -37,7 +37,7 @@ from mccfr_plus.parameters import Component, choice, number
 from mccfr_plus.trees.expansion import EXPAND
 from mccfr_plus.trees.scratch import IS_LAZY, at, touch
 
-EXPECTED = Constant("EXPECTED", True, "Whether baselines move towards expected values, or towards sampled ones.")
+EXPECTED = Constant("EXPECTED", True, "Whether baselines move toward expected values, or toward sampled ones.")
 
 
 @inline_kernel

@@ -114,7 +114,7 @@ class Escher(Estimator):
 
     Args:
         values: ``"exact"`` values are recomputed every `refresh` iterations. With ``"learned"``, each traversal moves
-            the values of its histories towards the expected values of their children; leaf values are exact.
+            the values of its histories toward the expected values of their children; leaf values are exact.
         refresh: Number of iterations between two computations of all values. Default: a hundredth of the number of
             histories, so that one computation takes about as long as the traversals between two computations.
         rate: Step size of learned values, in (0, 1].

@@ -88,12 +88,12 @@ class Estimator(Component):
         """Returns a kernel that uses the baselines in ``scratch.values``, or None if there is no such kernel.
 
         The kernel's parameters are `parameters` followed by the baselines' rate. If `expected` is true, the baselines
-        move towards expected values; otherwise, they move towards sampled values.
+        move toward expected values; otherwise, they move toward sampled values.
         """
         return None
 
     def kernel_for(self, *, by_rules: bool, tied: bool) -> Callable | None:
-        """Returns the kernel for games that are traversed by rules, or have imperfect recall."""
+        """Returns the kernel for games that are traversed by rules or have imperfect recall."""
         return self.kernel
 
     def parameters(self) -> np.ndarray:

@@ -147,8 +147,8 @@ class Full(Estimator):
 
     With regret matching, this is CFR (Zinkevich et al. 2007); with RM+ and a linear average, CFR+ (Tammelin et al.
     2015). By default, the gradient is computed with the sequence-form matrix, which is several times as fast as a
-    traversal. For minimizers that provide `DIFFERENCES`, it omits terms that are constant within an information set,
-    because these do not change the regrets.
+    traversal. For minimizers that provide `DIFFERENCES`, the gradient omits terms that are constant within an
+    information set, because these do not change the regrets.
 
     Args:
         traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's only by

@@ -72,7 +72,7 @@ def evaluate_by_rules(
         uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise such infosets raise an
             error. A `KeyedPolicy` is always uniform at infosets that its solver has not visited.
         symmetry: Whether to visit one history per symmetry class. The policy must be symmetric, which is checked.
-            Default: the setting with which the policy was solved.
+            Default: the setting with which the policy was computed.
 
     Raises:
         ConfigError: If the game has no compiled rules or no symmetries, or the memory limit is too small to begin.

@@ -54,7 +54,7 @@ class Quality(NamedTuple):
 
     Attributes:
         findings: One entry per estimate: quantity, player, method and `Estimate`.
-        notes: One text per missing number, which says why it is missing and how to compute it.
+        notes: One note per missing number, which says why it is missing and how to compute it.
 
     Examples:
         >>> import mccfr_plus
@@ -82,7 +82,7 @@ def estimate_quality(
     2. Best responses in sampled games give lower and upper bounds, with as many samples as the time allows.
     3. The local best responses that did best in short trials give lower bounds in new games.
 
-    If two methods give a lower bound, both bounds are returned, since the larger of the two would be biased upwards.
+    If two methods give a lower bound, both bounds are returned, since the larger of the two would be biased upward.
 
     Args:
         game: See `head_to_head`, which also documents the errors and the arguments not listed here.

@@ -51,8 +51,8 @@ def sampled_best_response(
     max >= max E. The interval of this upper bound is computed from `repetitions` sampled games. It accounts for events
     that occur in none of n samples: with confidence 1 - error, their probability is below log(1 / error) / n (Hanley,
     Lippman-Hand 1983), and their payoff is at most the largest payoff. The lower bound is the payoff, in new games, of
-    the actions that were best over all repetitions and of `policy` elsewhere. Both bounds converge to the value as
-    `num_samples` increases.
+    playing the actions that were best over all repetitions, and `policy` elsewhere. Both bounds converge to the value
+    as `num_samples` increases.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All

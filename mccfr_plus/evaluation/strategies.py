@@ -44,7 +44,9 @@ def sampling_strategy_of(tree: GameTree, estimator: Estimator) -> np.ndarray:
     given = estimator.sampling_strategy(tree)
     strategy = np.array(given, np.float64) if isinstance(given, np.ndarray) else strategy_of(tree, given)
     if strategy.shape != (tree.num_slots,):
-        raise ConfigError(f"a sampling strategy of shape {strategy.shape}: give one number per slot, {tree.num_slots}.")
+        raise ConfigError(
+            f"a sampling strategy of shape {strategy.shape}: give one number per slot, {tree.num_slots} in all."
+        )
     if not (strategy > 0).all() or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
         raise ConfigError(f"the sampling strategy {strategy} must be positive and sum to 1 at each information state.")
     return strategy

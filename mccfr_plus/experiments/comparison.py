@@ -257,7 +257,7 @@ def directory_of(comparison: Comparison, path: str | os.PathLike) -> Iterator[li
                 )
     with file_errors(folder, RecordError):
         if folder.exists() and not spec.exists() and set(os.listdir(folder)) - _OURS:
-            raise RecordError(f"{folder} holds other files and no comparison: choose another directory.")
+            raise RecordError(f"{folder} holds other files but no comparison: choose another directory.")
         (folder / RUNS).mkdir(parents=True, exist_ok=True)
     try:
         lock = CheckpointLock(folder / ".comparison")

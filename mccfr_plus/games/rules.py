@@ -162,7 +162,7 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.state_size < 1:
-            raise ValueError(f"state_size={self.state_size}: a state needs a word for the player to move.")
+            raise ValueError(f"state_size={self.state_size}: a state needs a word that stores the player to move.")
         names = ["player", *(each.name for each in self.fields)]  # observers keep these by name
         for name in names:
             if names.count(name) > 1:

@@ -100,8 +100,8 @@ class Hedge(ExponentialWeights):
     CFR.
 
     Args:
-        eta: Step size, in 1 / payoff, above 0.
-        decay: Exponent of the step size, in 0 .. 1; 0 keeps the step size constant.
+        eta: Step size, in units of 1 / payoff, above 0.
+        decay: Exponent of the step size, from 0 to 1; 0 keeps the step size constant.
         optimistic: Whether to count the last regrets twice (Rakhlin, Sridharan 2013).
 
     Examples:
@@ -244,8 +244,8 @@ class FTRL(Dilated):
     and psi is the dilated entropy.
 
     Args:
-        eta: Constant step size, in 1 / payoff, above 0. The recursive weights grow with the depth of the game, and so
-            do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
+        eta: Constant step size, in units of 1 / payoff, above 0. The recursive weights grow with the depth of the game,
+            and so do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
         weights: Weights of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
             ``"constant"``, which is 1 everywhere.
         optimistic: Whether to count the last gradient twice.
@@ -265,10 +265,10 @@ class OMD(Dilated):
     With a constant step size, its iterates equal those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
 
     Args:
-        eta: Step size, in 1 / payoff, above 0.
+        eta: Step size, in units of 1 / payoff, above 0.
         weights: See `FTRL`.
         optimistic: Whether to count the last gradient twice.
-        decay: Exponent d in eta / t^d, in 0 .. 1; 0 keeps the step size constant.
+        decay: Exponent d in eta / t^d, from 0 to 1; 0 keeps the step size constant.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.OMD(eta=10.0)).run(100).exploitability() < 0.05
@@ -291,9 +291,9 @@ class MagneticMirrorDescent(Dilated):
     Needs exact gradients: estimator ``full``.
 
     Args:
-        eta: Step size in the first iteration, in 1 / payoff, above 0.
+        eta: Step size in the first iteration, in units of 1 / payoff, above 0.
         alpha: Temperature in the first iteration, in units of payoff, at least 0; 0 gives mirror descent.
-        decay: Exponent d in eta / t^d and alpha / t^d, in 0 .. 1.
+        decay: Exponent d in eta / t^d and alpha / t^d, from 0 to 1.
         weights: Weights of the entropy at each infoset, as for `FTRL`. OpenSpiel's `mmd_dilated` uses 1 everywhere.
 
     Examples:

@@ -106,7 +106,7 @@ def _fetch(infoset, gradient, strategy, tables):
 def minimize(tree, strategy, tables, scratch, player, iteration, parameters):
     """Updates the player's touched infosets, children before parents, and passes their values up.
 
-    First-visit order puts parents first, so that the list is read backwards. An infoset with one action is not updated.
+    First-visit order puts parents first, so that the list is read backward. An infoset with one action is not updated.
     `strategy`, `tables` and `scratch` are modified in place; the gradient becomes meaningless.
     """
     gradient, touched = scratch.gradient, scratch.touched

@@ -165,7 +165,7 @@ class SmoothPredictive(Minimizer):
     together, are not implemented.
 
     Args:
-        eta: Factor of the regrets, in 1 / payoff, above 0.
+        eta: Factor by which the regrets are multiplied, in units of 1 / payoff, above 0.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.SmoothPredictive()).run(100).exploitability() < 0.05

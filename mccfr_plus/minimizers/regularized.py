@@ -105,8 +105,8 @@ class RegularizedMirrorDescent(Minimizer):
 
     Args:
         tau: Weight of the regularizer in the first period, in units of payoff, from 0 to the square root of kappa.
-        gamma: Minimum probability of an action times the number of actions, in 0 .. 1. The last strategy approaches an
-            equilibrium of the game with this restriction on all players.
+        gamma: Minimum probability of an action times the number of actions, from 0 to 1. The last strategy approaches
+            an equilibrium of the game with this restriction on all players.
         kappa: 1 / (initial step size)^2, in payoff^2, above 0.
         period: Number of iterations after which tau is halved, at least 1.
 
@@ -225,7 +225,7 @@ class RewardTransformation(Minimizer):
         mu: Weight of the distance, in units of payoff, at least 0. The best values in the paper are 1e-4 to 0.1,
             depending on the game.
         period: Number of iterations after which the reference plan is updated, at least 1.
-        gamma: Minimum probability of an action in the first period, in 0 .. 1; halved after each period.
+        gamma: Minimum probability of an action in the first period, from 0 to 1; halved after each period.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.RewardTransformation(mu=0.1, period=10))

@@ -171,9 +171,9 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             infoset = self._infosets[key] = Infoset(actions, parent, index)
         elif infoset.parent is not parent or infoset.parent_index != index or infoset.actions != actions:
             raise GameError(
-                f"information state {key!r} of player {self._player} was reached after different actions of it, "
-                f"or with legal actions other than {infoset.actions}. Either step() was called twice for one move, "
-                "restart() was not called after an interrupted game, or the game has imperfect recall."
+                f"information state {key!r} of player {self._player} was reached after different actions of that "
+                f"player, or with legal actions other than {infoset.actions}. Either step() was called twice for one "
+                "move, restart() was not called after an interrupted game, or the game has imperfect recall."
             )
         return infoset
 
@@ -218,7 +218,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         """Returns a copy of the average of the strategies over all games.
 
         With `exploring`, the average includes exploration, so its value against a fixed opponent is the mean of the
-        expected values of all games played. For `game` see `current_policy`.
+        expected values of all games played. For `game`, see `current_policy`.
         """
         rows = {}
         for key, infoset in self._infosets.items():

@@ -31,7 +31,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
 
     The file is a NumPy `.npz` file with ``format``, ``version`` and ``game`` (OpenSpiel's string). For a `TreePolicy`,
     it also has ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]``
-    float64). For a `KeyedPolicy`, it also has the arrays of its `KeyedTable`, and the ``kind`` of its keys.
+    float64). For a `KeyedPolicy`, it also has the arrays of the policy's `KeyedTable` and the ``kind`` of its keys.
 
     Raises:
         PolicyFileError: If the file cannot be written.

@@ -128,7 +128,11 @@ class KeyedPolicy(JointTablePolicy):
         return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
-        """Returns a copy of `strategy` with this policy's probabilities where it has any; PolicyError if none fit."""
+        """Returns a copy of `strategy` with this policy's probabilities where it has any.
+
+        Raises:
+            PolicyError: If none fit.
+        """
         if str(self.game) != str(tree.game) or self.keys.kind != tree.keys.kind:
             given, needed = (f"{each.game} with {each.keys.kind!r} keys" for each in (self, tree))
             raise PolicyError(f"a policy for {given} does not fit {needed}: solve the game with the policy's options.")

@@ -84,7 +84,8 @@ class Blueprint:
         if found < own.num_infosets:
             raise GameError(
                 f"{tree.game} has only {found:,} of the {own.num_infosets:,} information states of the blueprint's "
-                f"game {own.game} with all of their actions: give a game that has all of them, and perhaps more."
+                f"game {own.game} with all of their actions: give a game that has all of these "
+                "states and actions, and perhaps more."
             )
 
     def _beginnings(self, start: int | str) -> np.ndarray:

@@ -250,7 +250,7 @@ class Solver(IterativeSolver):
         return dict(zip(tree.legal_actions(infoset), regrets.tolist(), strict=True))
 
     def tables(self) -> np.ndarray:
-        """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]``, slots as in `average_strategy`."""
+        """Returns a copy of the minimizer's tables, ``[num_tables, num_slots]``; slots are as in `average_strategy`."""
         self._engine.number_infosets()
         return self._engine.tables[:, : self.tree.num_slots].copy()
 

@@ -41,7 +41,8 @@ def abstract(
     also contains the player's earlier buckets and actions. The fields of compiled rules, or else OpenSpiel's public
     observer, define which actions are public.
 
-    Policies of the result are also policies of the real game: ``mccfr_plus.evaluate(game, policy)`` is exact there.
+    Policies of the result are also policies of the real game: ``mccfr_plus.evaluate(game, policy)`` evaluates them
+    exactly in that game.
 
     Args:
         game: The real game; simultaneous moves are converted, as by `load_game`.
@@ -137,7 +138,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} has buckets other than those of {game} here: use the same function everywhere.")
+        raise GameError(f"{name} has buckets other than those of {game}: use the same function everywhere.")
     return game
 
 

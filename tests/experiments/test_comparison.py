@@ -69,7 +69,7 @@ def test_only_the_same_comparison_opens_a_directory_again_and_only_once(tmp_path
 
 def test_other_directories_are_refused(tmp_path):
     (tmp_path / "file").write_text("x")
-    for path, message in ((tmp_path / "file", "is a file: give a dir"), (tmp_path, "holds other files and no comp")):
+    for path, message in ((tmp_path / "file", "is a file: give a dir"), (tmp_path, "holds other files but no comp")):
         with pytest.raises(RecordError, match=message), directory_of(COMPARISON, path):
             pass
     for text in ("{", "[]", '{"format": "other"}', json.dumps({"format": "mccfr_plus.comparison", "version": 2})):

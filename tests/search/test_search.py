@@ -175,7 +175,7 @@ def test_actions_that_the_blueprint_lacks(name):
     own = dict(blueprint[tree.info_states[0]])
     assert set(own) < set(first)
     assert policy[tree.info_states[0]] == [(action, own.get(action, 0.0)) for action in first]
-    with pytest.raises(GameError, match="with all of their actions: give a game that has all of them"):
+    with pytest.raises(GameError, match="with all of their actions: give a game that has all of these"):
         search.SearchPolicy(policy, name, start)
 
 
