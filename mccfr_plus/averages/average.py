@@ -229,12 +229,12 @@ class PowerAverage(Component):
 
     * ``"auto"``: exact for `full`; for other estimators, lazy with perfect recall and stochastic with imperfect recall.
     * ``"exact"``: adds the whole strategy in every iteration, in O(sequences) time; OpenSpiel calls this FULL.
-    * ``"per_history"``: as ``"exact"``, but at information sets that their player reaches through several pasts
+    * ``"per_history"``: like ``"exact"``, but at information sets that their player reaches through several pasts
       (imperfect recall), each past is weighted by its number of histories, as in OpenSpiel's CFR.
     * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets) time. The game must have perfect recall.
     * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / (probability of the visit). It is
       unbiased but has variance.
-    * ``"sampled"``: as ``"stochastic"``, but counts the action drawn for the opponent, which gives the empirical
+    * ``"sampled"``: like ``"stochastic"``, but counts the action drawn for the opponent, which gives the empirical
       distribution of play. On a matrix game, the average over k iterations of `external(sample_per_infoset=True)` mixes
       at most k actions per player (Grigoriadis, Khachiyan 1995). Two players only.
     * ``"optimistic"``: a biased average, for comparison with Lanctot et al. 2009, appendix A.1.
@@ -402,7 +402,7 @@ _KERNELS: dict[Mechanism, tuple[Callable, ...]] = {
 def average_method(
     averaging: PowerAverage, estimator: Estimator, num_players: int, perfect_recall: bool, *, by_rules: bool
 ) -> AverageMethod:
-    """Returns how an average is formed with an estimator in a game, which may be traversed by rules."""
+    """Returns how an average is formed with an estimator in a game, which may be traversed with compiled rules."""
     if averaging.kernel is not None:
         accumulate = bind(accumulate_user_defined, {USER_AVERAGE: averaging.kernel}, partial=True)
         return AverageMethod(Mechanism.USER_DEFINED, accumulate)

@@ -132,7 +132,9 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
         what = f"its tree cannot be built: {shortened(error, 260)}"
         raise subject.error(what, "the kernel that the message names") from None
     _compare_trees(game, tree)
-    yield CheckLine("tree", f"{tree.num_nodes:,} histories, by rules and through pyspiel", "bitwise identical")
+    yield CheckLine(
+        "tree", f"{tree.num_nodes:,} histories, with compiled rules and through pyspiel", "bitwise identical"
+    )
     says_perfect = rules_game.sizes.perfect_recall
     what = "players have imperfect recall: one information state is reached by different sequences of their own actions"
     look_at = "`look`: it must tell all that the player saw and did before"
@@ -148,7 +150,7 @@ def _lines(game: pyspiel.Game, rules_game: RulesGame, plays: int, max_nodes: int
 
 
 class _Plays:
-    """Plays by rules and in pyspiel, and compares the two.
+    """Plays with compiled rules and in pyspiel, and compares the two.
 
     Kernels run on arrays in the middle of larger ones, whose ends must not change. Codes of `observe` are compared with
     the information states met by all visits.

@@ -22,7 +22,7 @@ SUMMARY = "Compute a saved policy's values, best-response values and exploitabil
 _HEADING = ["", "kind", "value", "95% from", "to", "samples"]
 _SECONDS = 20.0  # of estimates
 _AGAINST_SHARE = 0.4  # of these seconds
-_MAX_SECONDS = 3600.0  # of an exact evaluation by rules
+_MAX_SECONDS = 3600.0  # of an exact evaluation with compiled rules
 NOTES = """
   value            expected payoff when all players follow the policy
   best response    expected payoff of the best response to the other players
@@ -30,11 +30,11 @@ NOTES = """
   exploitability   NashConv / number of players, in units of the game's payoffs
 
 The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise, or if you give
-the flag --estimate, they are estimated by playing games for --seconds. They are also estimated if an exact evaluation
-would take longer than --seconds, or longer than an hour if --seconds is not given. Each number is then marked as
-an estimate, a lower bound (rely on the lower end of the interval) or an upper bound (rely on the upper end). The lower
-bound is the best of several estimates, whose intervals are valid simultaneously. A small lower bound does not show that
-a policy is good.
+the flag --estimate, they are estimated by playing games for the time given by --seconds. They are also estimated if an
+exact evaluation would take longer than --seconds, or longer than an hour if --seconds is not given. Each number is then
+marked as an estimate, a lower bound (rely on the lower end of the interval) or an upper bound (rely on the upper end).
+The lower bound is the best of several estimates, whose intervals are valid simultaneously. A small lower bound does not
+show that a policy is good.
 
 With --against=OTHER, POLICY plays in each seat in turn against OTHER in all other seats. The result is exact if the
 tree fits into memory; otherwise it is estimated, with control variates for chance and for the policies' actions.
@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("policy", metavar="POLICY", help=command.POLICY_HELP)
     add("--estimate", action="store_true", help="Estimate by playing games, even if the tree fits into memory.")
-    meaning = f"Time limit for estimates (default: {_SECONDS:g}) and, if given, for an exact evaluation by rules."
+    meaning = (
+        f"Time limit for estimates (default: {_SECONDS:g}) and, if given, for an exact evaluation with compiled rules."
+    )
     add("--seconds", type=command.positive, help=meaning)
     add("--against", metavar="OTHER", help="Also play against this policy, given as a file or as the word uniform.")
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")

@@ -28,7 +28,7 @@ The formats csv, json and parquet write POLICY with one row per information stat
   information_state   the text, or a key in hexadecimal digits if the game was solved with --tree=rules or --tree=lazy
   action              OpenSpiel's number for the action
   action_name         OpenSpiel's name for the action, or its number if the name depends on the state
-  probability         the policy's probability of the action
+  probability         the probability that the policy assigns to the action
   reach               probability of reaching the information state if all players follow the policy; only with a
   compiled tree
 

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--search_start", metavar="N", type=command.whole(), help=meaning)
     meaning = "Play on a local web page, which needs Flask (pip install 'mccfr_plus[browser]')."
     add("--browser", action="store_true", help=meaning)
-    add("--port", type=command.whole(0, 65535), help="Port of the page. Default: any free port.")
+    add("--port", type=command.whole(0, 65535), help="Port for the page. Default: any free port.")
     command.add_quiet(parser)
 
 

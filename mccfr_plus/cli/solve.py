@@ -86,8 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_seed(limits, "Seed of the run.")
     add = parser.add_argument_group("trees, threads, clusters").add_argument
     meaning = (
-        "Use a compiled tree, a lazily expanded tree, a traversal by compiled rules, or a public tree. Default: auto, "
-        "which chooses by the size of the game."
+        "Use a compiled tree, a lazily expanded tree, a traversal with compiled rules, or a public tree. Default: "
+        "auto, which chooses according to the size."
     )
     add("--tree", choices=TREES, help=meaning)
     meaning = (
@@ -97,8 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
     meaning = (
-        "Sample on the Ray cluster at this address: ray, ray://HOST:PORT or HOST:PORT. With local, this process "
-        "does the sampling, with the same results."
+        "Sample on the Ray cluster at this address: ray, ray://HOST:PORT or HOST:PORT. The value local makes this "
+        "process do the sampling, with the same results."
     )
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of sampling processes on the cluster. Default: {_WORKERS}."
@@ -108,7 +108,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint", help="Write the run's state to this file; --resume continues it.")
     add("--checkpoint_interval", type=command.duration, help="Time between checkpoints, such as 90s. Default: 60s.")
     add("--resume", action="store_true", help="Continue the run in the file given by --checkpoint.")
-    meaning = "Append iterations, nodes_touched, seconds and exploitability of each evaluation to this file, as JSON."
+    meaning = (
+        "Append the iterations, nodes_touched, seconds and exploitability of each evaluation to this file, as JSON."
+    )
     add("--log", help=meaning)
     meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log; no evaluations without it."
     add("--eval_every", type=command.duration, help=meaning)

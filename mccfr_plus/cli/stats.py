@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     meaning = "Number of histories that --estimate visits. Default: 100000."
     add("--sample_size", type=command.whole(1, 10**9), help=meaning)
     add("--seconds", type=command.positive, help="Time limit of --estimate.")
-    meaning = "With --estimate, also show the number of histories with symmetric ones counted only once."
+    meaning = "With --estimate, also show the number of histories when symmetric ones are counted only once."
     add("--symmetry", action="store_true", default=None, help=meaning)
     command.add_seed(parser, "Seed of --estimate.")
     command.add_json(parser)

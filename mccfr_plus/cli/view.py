@@ -32,9 +32,10 @@ SUMMARY = "Show the probabilities, values and regrets of a saved policy in the b
 NOTES = f"""
 The page is a single file that works offline. It lists the information states, starting with those that are reached most
 often, and can be searched for words and "quoted phrases". For each action of the selected information state, it shows
-  probability   the policy's probability of the action
+  probability   the probability that the policy assigns to the action
   value         the player's expected payoff after the action, given that play has reached the information state
-  regret        the action's value minus the policy's value; if it is positive, it pays to play the action more often
+  regret        the action's value minus the policy's value; if the regret is positive, it pays to play the action more
+  often
 If the other players' strategies never lead to an information state, dashes are shown instead of values. For a game that
 is too large to compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories,
 without values. For poker with two hole cards, it shows ranges, as grids of hands at the {MOST_NODES:,} most frequently

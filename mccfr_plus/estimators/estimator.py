@@ -93,7 +93,7 @@ class Estimator(Component):
         return None
 
     def kernel_for(self, *, by_rules: bool, tied: bool) -> Callable | None:
-        """Returns the kernel for games that are traversed by rules or have imperfect recall."""
+        """Returns the kernel for games that are traversed with compiled rules or have imperfect recall."""
         return self.kernel
 
     def parameters(self) -> np.ndarray:

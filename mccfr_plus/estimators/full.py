@@ -79,7 +79,7 @@ def full_traversal(parameters, sampling_weights, tree, strategy, scratch, player
 
 @inline_kernel
 def full_by_rules(parameters, sampling_weights, tree, strategy, scratch, player):
-    """Adds up the exact gradient of the player in a game by rules: by the payoff matrix, or by all histories.
+    """Adds up the exact gradient of the player by compiled rules: from the payoff matrix, or by all histories.
 
     All infosets have a number already, and all are updated. Each thread of a team takes its share, and multiplies it by
     their number, as the mean is taken then.

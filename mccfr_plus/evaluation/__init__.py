@@ -1,4 +1,4 @@
-"""Evaluation of policies: exact on compiled trees and by compiled rules, and by sampling in games of any size."""
+"""Evaluation of policies: exact on compiled trees and with compiled rules, and by sampling in games of any size."""
 
 from mccfr_plus.evaluation.by_rules import evaluate_by_rules as evaluate_by_rules
 from mccfr_plus.evaluation.exact import BestResponse as BestResponse

@@ -348,7 +348,7 @@ class RulesEvaluator:
         """Returns the kernel that traverses all histories, compiled."""
         tree, nothing = self._tree, self._num_pieces
         traverse = bind(traverse_histories, {**tree.rule_slots, **(constants or {})}, partial=True)
-        with announce_compilation(traverse, "the evaluation by rules", 5):
+        with announce_compilation(traverse, "the evaluation with compiled rules", 5):
             traverse(tree.arrays, thread, np.zeros(0), ALL_PLAYERS, nothing, self._num_pieces)
         return traverse
 

@@ -110,8 +110,8 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
             header = json.loads(archive.read(_HEADER))
             if (header["format"], header["version"]) != (FORMAT, VERSION):
                 raise CheckpointError(
-                    f"{path} has version {header['version']} of {header['format']}, but this mccfr_plus reads "
-                    f"version {VERSION} of {FORMAT}. Use the version of mccfr_plus that wrote the file."
+                    f"{path} has version {header['version']} of {header['format']}, but this installation of "
+                    f"mccfr_plus reads version {VERSION} of {FORMAT}. Use the version that wrote the file."
                 )
             yield archive, header
     except CheckpointError:

@@ -19,8 +19,8 @@ A state's first word, ``state[MOVER]``, says who is to move: a player's number, 
     look(parameters, table, state, player, view)
         Writes what the player knows, one entry per place of the layout's `Field`s, into a vector of zeros.
 
-One more kernel is optional, for the player to move. With it, a traversal by rules follows infosets by a table, which is
-faster than finding them by what `look` writes:
+One more kernel is optional, for the player to move. With it, a traversal with compiled rules follows infosets by a
+table, which is faster than finding them by what `look` writes:
 
     observe(parameters, table, state, player, action) -> code
         What the player has learned since its own last action, which is `action`, as a number in

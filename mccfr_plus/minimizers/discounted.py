@@ -170,7 +170,7 @@ def discounted_plus() -> Discounted:
 class ScheduledDiscounted(Discounted):
     """Discounted regret matching on a schedule, the rule of HS-DCFR (Zhang, McAleer, Sandholm 2026, equations 2 to 4).
 
-    alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n until iteration n; thereafter, both are constant. The default
+    Until iteration n, alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n; thereafter, both are constant. The default
     average is `ScheduledAverage` with the same n.
 
     Args:

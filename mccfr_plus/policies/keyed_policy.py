@@ -121,8 +121,8 @@ class KeyedPolicy(JointTablePolicy):
         if not is_first.all():
             table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
             logger.warning(
-                "%s has imperfect recall: where several sequences of actions lead a player to one information state, "
-                "the policy plays the mean over these sequences, which need not approach an equilibrium.",
+                "%s has imperfect recall: where several sequences of actions lead a player to the same information "
+                "state, the policy plays the mean over these sequences, which need not approach an equilibrium.",
                 tree.game.get_type().short_name,
             )
         return cls(tree.game, table, tree.keys)
@@ -197,8 +197,8 @@ class KeyedPolicy(JointTablePolicy):
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Raises PolicyError, because a `KeyedPolicy` contains only hashes of information states."""
         raise PolicyError(
-            "OpenSpiel's C++ policies are tables indexed by information state strings, of which this policy has only "
-            "hashes. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), convert it with "
+            "OpenSpiel's C++ policies are tables indexed by information state strings, but this policy has only hashes "
+            "of these strings. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), convert it with "
             "to_tabular(), which visits all states, or solve with tree='compiled'."
         )
 

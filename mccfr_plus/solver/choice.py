@@ -50,7 +50,7 @@ _FULL_MAX_NODES_OF_LONG_RUNS = 100_000_000  # several hundred iterations of a se
 
 # On a lazy tree pyspiel expands 1e5 new histories per second and core, and outcome sampling learns from thousands.
 _EXTERNAL_MAX_NODES = 1e5
-_EXTERNAL_MAX_NODES_BY_RULES = 1e7  # a second by compiled rules
+_EXTERNAL_MAX_NODES_BY_RULES = 1e7  # a second with compiled rules
 _ENDLESS_NODES = 1e9  # hours of a traversal on a lazy tree
 # Exact exploitability of phantom_ttt after 30 CPU s of external sampling, November 2026: 0.0682 with this average,
 # 0.0876 with the linear one, which counts uniform play where no traversal had been; 0.0172 with symmetry.
@@ -75,7 +75,7 @@ _MOST_PUBLIC_SLOTS = np.iinfo(np.int32).max - 2
 
 _NUMBER = np.dtype(np.float64).itemsize
 _NUMBERS_OF_POLICY = 3  # per slot, while an average policy is made: its strategy, and the policy's two arrays
-_NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated by rules
+_NUMBERS_BY_RULES = 6  # per slot, while a strategy is evaluated with compiled rules
 _POLICY_COST = 48  # bytes per infoset
 
 
@@ -378,7 +378,7 @@ def bytes_on_top(tree: GameTree) -> int:
 
 
 def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) -> float:
-    """Returns about how many histories a traversal of the whole game by rules visits."""
+    """Returns about how many histories a traversal of the whole game with compiled rules visits."""
     histories = number_of(probe_size(game).histories.log10)
     if is_symmetric:
         histories /= len(rules.sizes.symmetries)
@@ -387,6 +387,6 @@ def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) 
 
 
 def evaluation_seconds(histories: float, *, numbers_infosets: bool = False, is_symmetric: bool = False) -> float:
-    """Returns about how long an exact evaluation by rules takes at least; several times that with many infosets."""
+    """Returns about how long an exact evaluation by rules takes at least: several times that with many infosets."""
     seconds = _TO_EVALUATE + (_TO_NUMBER_INFOSETS if numbers_infosets else 0.0)
     return histories * seconds * (_SYMMETRY_FACTOR if is_symmetric else 1.0) / (os.cpu_count() or 1)

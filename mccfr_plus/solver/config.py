@@ -357,7 +357,7 @@ class SolverConfig:
                 )
 
     def average_method(self, num_players: int, perfect_recall: bool, *, by_rules: bool = False) -> AverageMethod:
-        """Returns how the average is formed in a game, which may be traversed by rules."""
+        """Returns how the average is formed in a game, which may be traversed with compiled rules."""
         return average_method(self.averaging, self.estimator, num_players, perfect_recall, by_rules=by_rules)
 
     def describe(self) -> dict[str, Any]:

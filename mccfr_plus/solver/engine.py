@@ -140,7 +140,7 @@ class Engine:
         self.is_ended = False  # whether `end` was called, until the end of the run
 
     def number_infosets(self) -> bool:
-        """Numbers all infosets of a game by rules if a component needs them. Returns False if `end` has ended that."""
+        """Numbers all infosets if a component needs them. Returns False if `end` has ended that."""
         tree, config = self.tree, self.config
         while self._lacks_infosets:
             evaluator = RulesEvaluator(tree, threads=1)

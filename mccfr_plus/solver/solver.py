@@ -234,8 +234,8 @@ class Solver(IterativeSolver):
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
         """Returns {action: cumulative regret} at an information state, as the minimizer stores the regrets.
 
-        `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player to whom it
-        belongs.
+        `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player to whom the
+        information state belongs.
 
         Raises:
             PolicyError: If the game has no such information state, or if no traversal of a lazy tree has reached it.

@@ -50,16 +50,16 @@ def abstract(
             number, a string or a tuple of these (or any hashable value that its `repr` identifies). It must depend only
             on the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view, player)`` that
             maps the output `view` of `look` in the game's compiled rules to an integer from 0 to 2^62 - 1. The abstract
-            game is then traversed by rules, at full speed. With perfect recall, a state keeps a hash of each player's
-            past.
+            game is then traversed with compiled rules, at full speed. With perfect recall, a state keeps a hash of each
+            player's past.
         recall: ``"imperfect"`` or ``"perfect"``.
         key: A function like `bucket` whose result replaces the history of public actions.
 
     Raises:
         GameError: If the game cannot be loaded or does not define its public actions; if a bucket is not hashable,
             varies between calls or depends on hidden information; or if states with the same information state have
-            different legal actions. The bucket is called at 1,000 sampled states immediately, and at other states when
-            they are needed.
+            different legal actions. The bucket function is called at 1,000 sampled states immediately, and at other
+            states when they are needed.
         ConfigError: If an argument has the wrong type, or `bucket` is a kernel and the game has no compiled rules.
 
     Examples:

@@ -31,7 +31,7 @@ DEFAULT_MAX_NODES = 50_000_000
 DEFAULT_MAX_NODES_OF_RULES = 1_000_000_000  # the memory is what limits these
 _TRIAL_NODES = 20_000  # through pyspiel, which takes less time than to compile the rules
 
-# Nodes after which an estimate is made, through pyspiel and by compiled rules; smaller games are compiled by then.
+# Nodes after which an estimate is made, through pyspiel and with compiled rules; smaller games are compiled by then.
 _PROBE_AFTER, _PROBE_RULES_AFTER = 100_000, 2_000_000
 _PROBE_AFTER_SECONDS = 5.0  # games in Python may visit some hundred nodes in a second
 
@@ -160,7 +160,7 @@ class GameTree(Tree):
         return np.repeat(1.0 / counts, counts)
 
     def attach(self, *, check_depth: bool, single_trajectory: bool) -> np.ndarray:
-        """Returns `uniform_strategy`: a tree that several solvers can share stores no strategy of its own."""
+        """Returns `uniform_strategy`, since a tree that several solvers can share stores no strategy of its own."""
         return self.uniform_strategy()
 
     def arrays_to_run_on(self, with_leaves: bool, folded: bool = False) -> tuple[TreeArrays, np.ndarray]:
@@ -348,7 +348,7 @@ def given_tree(given: object) -> GameTree | None:
 
 
 def build_tree(game: pyspiel.Game, found: tuple[FlatTree, Sequence[str]], is_converted: bool = False) -> GameTree:
-    """Returns the tree of what `record`, or the traversal by compiled rules, has found."""
+    """Returns the tree of what `record`, or the traversal with compiled rules, has found."""
     flat, info_states = found
     return GameTree(game, flat.arrays, flat.shape, info_states, flat.slot_action, flat.outcome_action, is_converted)
 

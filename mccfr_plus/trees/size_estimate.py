@@ -188,8 +188,8 @@ def estimate_size(
 
     Args:
         game: A `pyspiel.Game` or a game string, as for `compile_game`.
-        sample_size: Approximate number of histories to visit, at least 1; fewer if the game is small enough to count.
-            10,000 is enough for an order of magnitude.
+        sample_size: Approximate number of histories to visit, at least 1; fewer if the game is small enough for all its
+            histories to be counted. 10,000 is enough for an order of magnitude.
         seconds: Time limit; a sampling pass in progress is completed. Default: no limit.
         seed: Seed for the sample.
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.

@@ -67,7 +67,7 @@ class Tree:
         """Raises GameError if the game has imperfect recall; `what` names what needs perfect recall."""
         if not self.perfect_recall:
             raise GameError(
-                f"{self.game.get_type().short_name} has imperfect recall (a player reaches one information set by "
+                f"{self.game.get_type().short_name} has imperfect recall (a player reaches the same information set by "
                 f"different sequences of its own actions), but {what} needs perfect recall."
             )
 

@@ -55,8 +55,8 @@ def rules_to_evaluate(game: pyspiel.Game, symmetry: bool = False) -> RulesGame:
     rules = rules_to_traverse(game, symmetry)
     if not rules.sizes.perfect_recall:
         raise ConfigError(
-            f"an exact evaluation by rules needs perfect recall, which the rules of {game} do not guarantee: use "
-            "mccfr_plus.evaluate, which stores the tree, or compare policies with mccfr_plus.head_to_head."
+            f"an exact evaluation with compiled rules needs perfect recall, which the rules of {game} do not "
+            "guarantee: call mccfr_plus.evaluate, which stores the tree, or mccfr_plus.head_to_head."
         )
     return rules
 
@@ -118,7 +118,7 @@ class ImplicitTree(ExpandingTree):
         self.max_slots -= rules_game.most_actions * (rules_game.most_actions + 1) // 2  # of infosets without a number
         if self.max_slots < 1:
             few = f"memory={plan.limit / 1e6:,.0f}MB is too little for a game with {rules_game.most_actions:,} actions"
-            raise ConfigError(f"{few} that is traversed by rules: raise the limit, or give tree='lazy'.")
+            raise ConfigError(f"{few} that is traversed with compiled rules: raise the limit, or give tree='lazy'.")
         self.node_capacity = _MOST_VISITS
         num_slots = plan.max_slots + sizes.num_players  # the last ones are empty sequences
         num_words = 0 if self._is_keyed else num_slots << _log_words_per_slot(rules_game)

@@ -1,4 +1,5 @@
-"""The payoff matrix of a two-player game in sequence form, for games that are traversed by rules: four bytes a leaf.
+"""The payoff matrix of a two-player game in sequence form, for games that are traversed with compiled rules: four bytes
+a leaf.
 
 Rows and columns are last slots of players 0 and 1. Where a play ends after both, an entry stands for chance's
 probability times both payoffs. Few different pairs of these occur, so that it is a word of 32 bits: the column in the

@@ -1,4 +1,4 @@
-"""What kernels read of a game that is traversed by rules: its rules and sizes, and words of memory.
+"""What kernels read of a game that is traversed with compiled rules: its rules and sizes, and words of memory.
 
 A thread's words are the outcomes of the open and of the moved node, payoffs, actions, what `look` writes, whose
 traversal it is, and rows. A row is a node: the state, each player's last slot and last action, the infoset of the
