@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("policy", metavar="POLICY", help=command.POLICY_HELP)
     parser.add_argument("--out", help="Write the page to this file. Default: a temporary file.")
     flag = argparse.BooleanOptionalAction
-    parser.add_argument("--open", action=flag, default=True, help="Open the page in the browser, which is the default.")
+    parser.add_argument("--open", action=flag, default=True, help="Open the page in the browser (default).")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -50,8 +50,8 @@ class Estimator(Component):
 
     to ``scratch.gradient`` at the player's last slot before z. Its contract:
 
-    1. Call `touch` at each of the player's infosets that the kernel enters, parents first, before adding to its slots.
-    2. Write nothing else. All arguments may be read.
+    1. Call `touch` at each of the player's infosets that the kernel enters, parents first, before adding to that
+    infoset's slots. 2. Write nothing else. All arguments may be read.
     3. Draw only through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
     4. Expect several calls per gradient (``batch``); the solver averages their results.
 
@@ -191,7 +191,9 @@ def inclusion_by_regret(parameters, regrets, slot, total):
 
 @dataclass(frozen=True)
 class ExternalSampling(OpponentsSampled):
-    """External sampling: samples chance and opponents, and visits all own actions (Lanctot et al. 2009, eq. 11).
+    """External sampling: samples the actions of chance and opponents, and visits all of the player's own actions.
+
+    Reference: Lanctot et al. 2009, eq. 11.
 
     Args:
         sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,

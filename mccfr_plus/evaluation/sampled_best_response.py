@@ -52,11 +52,11 @@ def sampled_best_response(
     that occur in none of n samples: with confidence 1 - error, their probability is below log(1 / error) / n (Hanley,
     Lippman-Hand 1983), and their payoff is at most the largest payoff. The lower bound is the payoff, in new games, of
     playing the actions that were best over all repetitions, and `policy` elsewhere. Both bounds converge to the value
-    as `num_samples` increases.
+    as `num_samples` increases. All actions of the responding player are traversed, so this player must have few
+    decisions per game. See `head_to_head` for the arguments not listed here and for errors.
 
     Args:
-        game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors. All
-            actions of the player are traversed, so the player must have few decisions per game.
+        game: A game with perfect recall.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
         num_samples: Number of samples per sampled game, at least 1.
