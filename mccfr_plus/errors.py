@@ -84,7 +84,7 @@ class PolicyFileError(PolicyError):
 
 
 class CheckError(MccfrPlusError, AssertionError):
-    """Raised if a component breaks its contract; names the check, the place, and the expected and actual values.
+    """Raised if a component breaks its contract; names the check, the place, and the expected and found values.
 
     Examples:
         >>> import mccfr_plus

@@ -232,10 +232,10 @@ class PowerAverage(Component):
     * ``"per_history"``: like ``"exact"``, but at information sets that their player reaches through several pasts
       (imperfect recall), each past is weighted by its number of histories, as in OpenSpiel's CFR.
     * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets) time. The game must have perfect recall.
-    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / (probability of the visit). It is
-      unbiased but has variance.
+    * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / (probability of the visit). The result
+      is unbiased but noisy.
     * ``"sampled"``: like ``"stochastic"``, but counts the action drawn for the opponent, which gives the empirical
-      distribution of play. On a matrix game, the average over k iterations of `external(sample_per_infoset=True)` mixes
+      distribution of play. In a matrix game, the average over k iterations of `external(sample_per_infoset=True)` mixes
       at most k actions per player (Grigoriadis, Khachiyan 1995). Two players only.
     * ``"optimistic"``: a biased average, for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: the last strategy instead of an average. The last strategy need not converge.
@@ -287,7 +287,7 @@ class PowerAverage(Component):
         return frozenset() if self.method == "last" else frozenset({needs.AVERAGE})
 
     def weights(self) -> tuple[float, np.ndarray]:
-        """Returns gamma, and the weights of iterations 0, 1, ... that are not t^gamma, ``[any]`` float64."""
+        """Returns gamma, and the weights of iterations 0, 1, ... that differ from t^gamma: ``[any]`` float64."""
         return float(self.gamma), np.zeros(0)
 
 
@@ -295,8 +295,8 @@ class PowerAverage(Component):
 class ScheduledAverage(PowerAverage):
     """The average whose exponent falls from gamma to gamma - drop during the run (Zhang, McAleer, Sandholm 2026).
 
-    Before iteration t + 1, the sums are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop min(t, n) / n.
-    The paper's HS-PCFR+(30) is predictive regret matching+ with this average; HS-PCFR+(15) has gamma = 15.
+    Before iteration t + 1, the sums are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop * min(t, n) /
+    n. The paper's HS-PCFR+(30) is predictive regret matching+ with this average; HS-PCFR+(15) has gamma = 15.
 
     Args:
         gamma: The exponent at the beginning, at least `drop`.

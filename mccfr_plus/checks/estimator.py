@@ -50,7 +50,8 @@ def check_estimator(
         batch: Number of traversals per gradient.
         games: Games used for the check: outcomes are enumerated where they are few; the smallest and the largest game
             are sampled. Default: four tiny games, and Kuhn and Leduc poker for the z-tests.
-        samples: Number of gradients to sample per player and game. Default: as many as take two seconds per game.
+        samples: Number of gradients to sample per player and game. Default: as many as can be sampled in two seconds
+            per game.
         seed: Seed for strategies, sampling weights and draws.
         exact: Whether to enumerate all random outcomes (in plain Python).
 

@@ -204,7 +204,7 @@ def add_seed(group: Any, meaning: str) -> None:
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--json", action="store_true", help="Also print the result, as one JSON object on the last line."
+        "--json", action="store_true", help="Also print the result as one JSON object, on the last line."
     )
 
 

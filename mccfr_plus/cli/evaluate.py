@@ -34,7 +34,7 @@ the flag --estimate, they are estimated by playing games for the time given by -
 exact evaluation would take longer than --seconds, or longer than an hour if --seconds is not given. Each number is then
 marked as an estimate, a lower bound (rely on the lower end of its confidence interval) or an upper bound (rely on the
 upper end). The lower bound is the best of several estimates, whose intervals are valid simultaneously. A small lower
-bound does not show that a policy is good.
+bound on the exploitability does not show that a policy is good.
 
 With --against=OTHER, POLICY plays in each seat in turn against OTHER in all other seats. The result is exact if the
 tree fits into memory; otherwise it is estimated, with control variates for chance and for the policies' actions.

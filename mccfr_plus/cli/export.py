@@ -25,8 +25,8 @@ SUMMARY = "Write a saved policy as CSV, JSON or Parquet, or a game in Gambit's f
 NOTES = """
 The formats csv, json and parquet write POLICY with one row per information state and action, and with these columns:
   player              the player, counted from 0
-  information_state   the text, or a key in hexadecimal digits if the game was solved with --tree=rules or --tree=lazy
-  action              OpenSpiel's number for the action
+  information_state   the text of the information state, or a hexadecimal key if the game was solved with --tree=rules
+  or --tree=lazy action              OpenSpiel's number for the action
   action_name         OpenSpiel's name for the action, or its number if the name depends on the state
   probability         the probability that the policy assigns to the action
   reach               probability of reaching the information state if all players follow the policy; only with a

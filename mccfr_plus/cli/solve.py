@@ -35,8 +35,8 @@ SUMMARY = "Compute an approximate equilibrium of a game."
 
 NOTES = """
 A tabular solver combines an estimator, which decides which histories a traversal visits; a minimizer, which computes
-the next strategy from the regrets; and an average. See docs/background. Write parameters in parentheses, for example
---estimator="outcome(epsilon=0.3)".
+the next strategy from the regrets; and an average of the strategies. See docs/background. Write parameters in
+parentheses, for example --estimator="outcome(epsilon=0.3)".
 
 The run ends when it reaches the first of its limits; without a limit, it ends after ten seconds. If Ctrl-C or SIGTERM
 ends it early, the result so far is still printed and written. With --resume, the same command continues the run saved
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("trees, threads, clusters").add_argument
     meaning = (
         "Use a compiled tree, a lazily expanded tree, a traversal with compiled rules, or a public tree. Default: "
-        "auto, which chooses according to the size."
+        "auto, which chooses according to the size of the game."
     )
     add("--tree", choices=TREES, help=meaning)
     meaning = (
@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
     meaning = (
-        "Sample on the Ray cluster at this address: ray, ray://HOST:PORT or HOST:PORT. The value local makes this "
+        "Sample on a Ray cluster, given as ray, ray://HOST:PORT or HOST:PORT. The value local makes this "
         "process do the sampling, with the same results."
     )
     add("--cluster", metavar="ADDRESS", help=meaning)
@@ -105,9 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--workers", type=command.whole(1, 10_000), help=meaning)
     add = parser.add_argument_group("files and output").add_argument
     add("--policy_out", help="Write the average policy to this .npz file.")
-    add("--checkpoint", help="Write the run's state to this file; --resume continues it.")
+    add("--checkpoint", help="Write the run's state to this file; --resume continues the run.")
     add("--checkpoint_interval", type=command.duration, help="Time between checkpoints, such as 90s. Default: 60s.")
-    add("--resume", action="store_true", help="Continue the run in the file given by --checkpoint.")
+    add("--resume", action="store_true", help="Continue the run saved in the file given by --checkpoint.")
     meaning = (
         "Append the iterations, nodes_touched, seconds and exploitability of each evaluation to this file, as JSON."
     )

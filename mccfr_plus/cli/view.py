@@ -38,8 +38,8 @@ often, and can be searched for words and "quoted phrases". For each action of th
   often
 If the other players' strategies never lead to an information state, dashes are shown instead of values. For a game that
 is too large to compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories,
-without values. For poker with two hole cards, it shows ranges, as grids of hands at the {MOST_NODES:,} most frequently
-reached public nodes.
+without values. For poker with two hole cards, the page shows ranges, as grids of hands at the {MOST_NODES:,} most
+frequently reached public nodes.
 """
 
 

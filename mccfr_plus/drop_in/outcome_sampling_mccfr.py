@@ -15,12 +15,13 @@ class OutcomeSamplingSolver(DropInSolver):
 
     It differs from OpenSpiel's solver in the average, which is updated at the opponents' infosets on the sampled
     history or, with more than two players, by an additional traversal. OpenSpiel updates the traversing player's
-    infosets, weighted by reach / sampling probability, and omits infosets that the opponents currently do not reach.
+    infosets, weighted by reach / sampling probability, and omits infosets that the opponents' current strategies do not
+    reach.
 
     Args:
         game: A `pyspiel.Game` of any size.
         seed: An integer for a repeatable run, a NumPy generator, or None for a random seed.
-        epsilon: Share of uniform exploration at the player's nodes, in (0, 1].
+        epsilon: Share of uniform exploration at the nodes of the player being updated, in (0, 1].
 
     Raises:
         GameError: If the game cannot be solved.

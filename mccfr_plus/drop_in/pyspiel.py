@@ -78,7 +78,7 @@ class OutcomeSamplingMCCFRSolver(_CppPolicies, OutcomeSamplingSolver):
 
     Args:
         game: A `pyspiel.Game` of any size; a large game is expanded where traversals go.
-        epsilon: Share of uniform exploration at the player's nodes, in (0, 1].
+        epsilon: Share of uniform exploration at the nodes of the player being updated, in (0, 1].
         seed: An integer for a repeatable run (all negative ones, such as the default, are the same fixed seed,
             as in C++), a NumPy generator, or None for entropy.
 

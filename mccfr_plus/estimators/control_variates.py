@@ -189,7 +189,7 @@ def _take_next_own(parameters, sampling_weights, strategy, scratch, player, fram
 
 @dataclass(frozen=True)
 class Baseline(Component):
-    """A running mean of each history's value: a control variate for sampling estimators (Schmid et al. 2019).
+    """A running mean of each history's value, used as a control variate for sampling estimators (Schmid et al. 2019).
 
     Args:
         rate: Weight of the newest value in the mean, in (0, 1]. Small rates average out noise, which only sampled

@@ -48,7 +48,7 @@ class Estimator(Component):
 
         u_i(z) * (reach of the others) / (probability of sampling z)
 
-    to ``scratch.gradient`` at the player's last slot before z. Its contract:
+    to ``scratch.gradient`` at the player's last slot before z. The kernel's contract:
 
     1. Call `touch` at each of the player's infosets that the kernel enters, parents first, before adding to that
     infoset's slots. 2. Write nothing else. All arguments may be read.
@@ -59,9 +59,9 @@ class Estimator(Component):
 
     Attributes:
         short_name: The estimator's name in messages.
-        kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
+        kernel: The kernel, as a ``staticmethod``, or as a property if the kernel depends on the parameters.
         references: Keys of `mccfr_plus.citations`.
-        gives: The features that the estimator provides for all parameter values, from `mccfr_plus.trees.needs`. With
+        gives: The features, from `mccfr_plus.trees.needs`, that the estimator provides for all parameter values. With
             `OPPONENTS_DRAWN`, the kernel calls `LIST_VISIT` at every opponent infoset that it visits.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
         sample_per_infoset: Whether one action is drawn per opponent infoset and traversal rather than per node.
@@ -87,8 +87,8 @@ class Estimator(Component):
     def kernel_with_baseline(self, expected: bool) -> Callable | None:
         """Returns a kernel that uses the baselines in ``scratch.values``, or None if there is no such kernel.
 
-        The kernel's parameters are `parameters` followed by the baselines' rate. If `expected` is true, the baselines
-        move toward expected values; otherwise, they move toward sampled values.
+        The kernel's parameters are `parameters` followed by the baselines' update rate. If `expected` is true, the
+        baselines move toward expected values; otherwise, they move toward sampled values.
         """
         return None
 
@@ -97,11 +97,11 @@ class Estimator(Component):
         return self.kernel
 
     def parameters(self) -> np.ndarray:
-        """Returns the ``parameters`` of the kernel, float64."""
+        """Returns the kernel's float64 ``parameters``."""
         return np.zeros(0)
 
     def sampling_strategy(self, tree: Any) -> Any:
-        """Returns the strategy to sample from, positive at every slot: ``[num_slots]`` float64 or a policy.
+        """Returns the strategy to sample from, positive at every slot: a ``[num_slots]`` float64 array or a policy.
 
         All infosets of `tree` are known.
         """
@@ -146,8 +146,9 @@ class TraversalSampling(Estimator):
 class ChanceSampling(TraversalSampling):
     """Chance sampling: samples each chance node and visits everything else (Lanctot et al. 2009, section 3).
 
-    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn for each sequence
-    of bets. In Lanctot et al., a block has one sequence of chance outcomes. Both variants are unbiased.
+    Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn separately for each
+    sequence of bets. In Lanctot et al., all histories in a block share one sequence of chance outcomes. Both variants
+    are unbiased.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
@@ -261,13 +262,13 @@ class AverageStrategySampling(OpponentsSampled):
 
         rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
 
-    where s are the sums of the average strategy. Sampled values are divided by rho. The average must keep such sums.
-    With more than two players, a stochastic average needs a second traversal.
+    where s are the sums of the average strategy. Sampled values are divided by rho. The average must be one that keeps
+    such sums. With more than two players, a stochastic average needs a second traversal.
 
-    The defaults are those of algorithm 1. With the default average, the sums are larger than those in line 9 of the
-    algorithm by a factor of 1 / c(I), where c(I) is the sum of chance's reach over the histories of I. Hence, beta at I
-    corresponds to beta * c(I) in the paper, for example to beta / 6 in Bluff(1, 1). ``averaging="stochastic"`` computes
-    the paper's sums.
+    The defaults are those of algorithm 1 in the paper. With the default average, the sums are larger than those in line
+    9 of the algorithm by a factor of 1 / c(I), where c(I) is the sum of chance's reach probabilities over the histories
+    of I. Hence, beta at I corresponds to beta * c(I) in the paper, for example to beta / 6 in Bluff(1, 1).
+    ``averaging="stochastic"`` computes the paper's sums.
 
     Args:
         epsilon: Smallest probability of a visit, in (0, 1].

@@ -197,8 +197,8 @@ class BestResponseOpponent(Estimator):
     """The exact gradient against the other player's best response, as in CFR-BR (Johanson et al. 2012).
 
     The game must be a two-player zero-sum game. Both players learn, each against best responses. A player's average
-    strategy and, with high probability, each of its late strategies approach the least exploitable strategy that the
-    player's information sets allow.
+    strategy approaches the least exploitable strategy that the player's information sets allow; with high probability,
+    so do the player's current strategies in late iterations.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

@@ -75,11 +75,11 @@ class OutcomeSampling(TraversalSampling):
     """Outcome sampling: draws one history, with epsilon-on-policy actions (Lanctot et al. 2009, section 3, eq. 10).
 
     Args:
-        epsilon: Share of exploration at the player's nodes, in (0, 1]; 0.6 in the paper.
+        epsilon: Share of exploration at the nodes of the player being updated, in (0, 1]; 0.6 in the paper.
         update_all_players: Whether one history updates all players at the end of an iteration; all of them then explore
             (appendix A.1.1). Otherwise, each player has its own history, in which the others play on-policy.
-        sampling: The exploration strategy: an OpenSpiel policy, or ``[num_slots]`` float64 in the order of the
-            `GameTree`. Every legal action must have positive probability. Default: uniform.
+        sampling: The exploration strategy: an OpenSpiel policy, or a ``[num_slots]`` float64 array in the order
+            of the `GameTree`. Every legal action must have positive probability. Default: uniform.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", mccfr_plus.OutcomeSampling(epsilon=0.6), seed=1)

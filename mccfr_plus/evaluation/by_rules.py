@@ -69,15 +69,15 @@ def evaluate_by_rules(
         memory: Memory limit of the whole process; see `Solver`.
         threads: Number of threads. Default: one per core.
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
-        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise such infosets raise an
+        uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise, such infosets cause an
             error. A `KeyedPolicy` is always uniform at infosets that its solver has not visited.
-        symmetry: Whether to visit one history per symmetry class. The policy must be symmetric, which is checked.
+        symmetry: Whether to visit only one history per symmetry class. The policy must be symmetric, which is checked.
             Default: the setting with which the policy was computed.
 
     Raises:
-        ConfigError: If the game has no compiled rules or no symmetries, or the memory limit is too small to begin.
-        PolicyError: If the policy is for another game, lacks infosets or distributions, or is not symmetric.
-        BudgetError: If the infosets do not fit in memory.
+        ConfigError: If the game has no compiled rules or, with `symmetry`, no symmetries, or if the memory limit is too
+        small for the evaluation to begin. PolicyError: If the policy is for another game, lacks infosets or
+        distributions, or is not symmetric. BudgetError: If the infosets do not fit in memory.
 
     Examples:
         >>> import mccfr_plus

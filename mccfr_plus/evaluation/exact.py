@@ -205,7 +205,7 @@ class Equilibrium(NamedTuple):
 
     Attributes:
         policy: Both players' strategies; uniform at infosets that the player's own strategy does not reach.
-        lower: Player 0's payoff against a best response to its strategy.
+        lower: Player 0's payoff against a best response to player 0's strategy.
         upper: Payoff of player 0's best response to player 1's strategy.
 
     Examples:
@@ -231,11 +231,11 @@ class Equilibrium(NamedTuple):
 
 
 def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
-    """Returns an equilibrium of a two-player zero-sum game, exact up to rounding, by linear programming.
+    """Returns an equilibrium of a two-player zero-sum game, computed by linear programming and exact up to rounding.
 
-    It takes less than 1 CPU second on `leduc_poker` (4,920 pairs of last sequences with a payoff), 4 seconds on
-    `liars_dice` (147,420) and 93 seconds on `leduc_ranks(ranks=28)` (970,816), with an exploitability below 1e-14. For
-    larger games, use `Solver`.
+    The computation takes less than 1 CPU second on `leduc_poker` (4,920 pairs of the two players' last sequences that
+    have a payoff), 4 seconds on `liars_dice` (147,420) and 93 seconds on `leduc_ranks(ranks=28)` (970,816), with an
+    exploitability below 1e-14. For larger games, use `Solver`.
 
     Raises:
         GameError: If the game is not a two-player zero-sum game, a player has imperfect recall, or HiGHS finds no

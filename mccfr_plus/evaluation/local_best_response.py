@@ -267,11 +267,11 @@ def local_best_response(
 ) -> LocalBestResponse:
     """Returns the payoff of a strategy with a lookahead of one decision: a lower bound on a best response's payoff.
 
-    At each of the player's information states, all consistent histories are weighted by the probabilities of chance and
-    of the opponents' strategies. The player takes the action after which `rollout` has the largest expected payoff.
-    Decisions depend only on information states and `seed`, so even with sampled expectations, this is a strategy, and
-    its payoff is at most the best response's value. Games with control variates give an unbiased estimate of the
-    payoff.
+    At each of the player's information states, all consistent histories are weighted by their probabilities under
+    chance and the opponents' strategies. The player takes the action after which `rollout` has the largest expected
+    payoff. Decisions depend only on information states and `seed`, so even with sampled expectations, this is a
+    strategy, and its payoff is at most the best response's value. Simulated games, with control variates, give an
+    unbiased estimate of the payoff.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors.
@@ -315,8 +315,8 @@ def exploitability_lower_bound(
 ) -> ExploitabilityBound:
     """Returns a lower bound on a policy's exploitability, from each player's local best response.
 
-    It is the sum over players of (value of the local best response - value of the policy) / number of players. In games
-    that are not constant-sum, the policy's values are estimated from the same number of additional games.
+    The bound is the sum over players of (value of the local best response - value of the policy) / number of players.
+    In games that are not constant-sum, the policy's values are estimated from the same number of additional games.
 
     Args:
         game: See `local_best_response`, which also documents the errors and the arguments not listed here.

@@ -34,14 +34,13 @@ Kind: TypeAlias = Literal["exact", "lower bound", "upper bound", "estimate"]
 
 
 class Estimate(NamedTuple):
-    """A number obtained by sampling, with a confidence interval for its mean.
+    """A number obtained by sampling, with a confidence interval for its expectation.
 
     The expectation of a "lower bound" is at most the quantity of interest, so rely on `low`. The expectation of an
     "upper bound" is at least that quantity, so rely on `high`.
 
     Attributes:
-        value: The mean.
-        low: Lower end of the interval.
+        value: The sample mean. low: Lower end of the interval.
         high: Upper end of the interval.
         kind: ``"exact"``, ``"estimate"``, ``"lower bound"`` or ``"upper bound"``.
         confidence: Confidence level of the interval, between 0 and 1.

@@ -54,7 +54,7 @@ class Quality(NamedTuple):
 
     Attributes:
         findings: One entry per estimate: quantity, player, method and `Estimate`.
-        notes: One note per missing number, which says why it is missing and how to compute it.
+        notes: One note per missing number, saying why the number is missing and how to compute it.
 
     Examples:
         >>> import mccfr_plus
@@ -76,9 +76,9 @@ def estimate_quality(
     seed: Seed = None,
     progress: bool = False,
 ) -> Quality:
-    """Returns bounds and estimates of a policy's values, best responses and exploitability, within a given time.
+    """Returns bounds on and estimates of a policy's values, best responses and exploitability, within a given time.
 
-    1. The players' values are estimated from games with control variates.
+    1. The players' values are estimated from simulated games, with control variates.
     2. Best responses in sampled games give lower and upper bounds, with as many samples as the time allows.
     3. The local best responses that did best in short trials give lower bounds in new games.
 

@@ -51,9 +51,9 @@ def sampled_best_response(
     max >= max E. The interval of this upper bound is computed from `repetitions` sampled games. It accounts for events
     that occur in none of n samples: with confidence 1 - error, their probability is below log(1 / error) / n (Hanley,
     Lippman-Hand 1983), and their payoff is at most the largest payoff. The lower bound is the payoff, in new games, of
-    playing the actions that were best over all repetitions, and `policy` elsewhere. Both bounds converge to the value
-    as `num_samples` increases. All actions of the responding player are traversed, so this player must have few
-    decisions per game. See `head_to_head` for the arguments not listed here and for errors.
+    playing the actions that were best over all repetitions, and `policy` elsewhere. Both bounds converge to the best
+    response's value as `num_samples` increases. All actions of the responding player are traversed, so this player must
+    have few decisions per game. See `head_to_head` for the arguments not listed here and for errors.
 
     Args:
         game: A game with perfect recall.

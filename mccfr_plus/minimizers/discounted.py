@@ -97,8 +97,8 @@ class Discounted(Minimizer):
     After iteration t with regrets r, the cumulative regrets R become (R + r) d, with d = t^alpha / (t^alpha + 1) where
     R + r is positive, and d = t^beta / (t^beta + 1) elsewhere. The next strategy is proportional to [R]+.
 
-    The paper's gamma, the exponent of the average's weights, is set with `PowerAverage(gamma)`. Infosets that are
-    missed by sampled traversals receive all missed discounts, exactly, when they are next touched.
+    The paper's gamma, the exponent of the average's weights, is set with `PowerAverage(gamma)`. At infosets that
+    sampled traversals have missed, all missed discounts are applied exactly at the next visit.
 
     Args:
         alpha: Exponent for positive regrets; infinity does not discount them. With alpha < 1, regrets that receive no

@@ -96,12 +96,12 @@ class Hedge(ExponentialWeights):
 
     The strategy of iteration t + 1 is proportional to exp(eta R / (t + 1)^decay), where R is the vector of
     cumulative regrets of iterations 1 to t. The strategy stays the same until the information set is touched again.
-    See Brown, Kroer, Sandholm 2017, "Dynamic thresholding and pruning for regret minimization", for Hedge under
-    CFR.
+    See Brown, Kroer, Sandholm 2017, "Dynamic thresholding and pruning for regret minimization", for the use
+    of Hedge in CFR.
 
     Args:
         eta: Step size, in units of 1 / payoff, above 0.
-        decay: Exponent of the step size, from 0 to 1; 0 keeps the step size constant.
+        decay: Exponent in the step size eta / (t + 1)^decay, from 0 to 1; 0 keeps the step size constant.
         optimistic: Whether to count the last regrets twice (Rakhlin, Sridharan 2013).
 
     Examples:

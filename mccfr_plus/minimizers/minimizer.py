@@ -28,7 +28,8 @@ class Minimizer(Component):
 
     ``kernel(values, strategy, tables, first, last, iteration, parameters) -> float`` is a Numba function. It is called
     once for each touched infoset that has several actions, children before parents. `values` and `strategy` have shape
-    ``[num_slots]``, and `tables` ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. Its contract:
+    ``[num_slots]``, and `tables` ``[num_tables, num_slots]``; the infoset's slots are first .. last - 1. The kernel's
+    contract:
 
     1. ``values[first:last]`` are the counterfactual values of the actions, and ``strategy[first:last]`` is the strategy
        that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
@@ -40,16 +41,16 @@ class Minimizer(Component):
 
     Attributes:
         short_name: The minimizer's name in messages.
-        kernel: The kernel, as a ``staticmethod``, or a property where it depends on the parameters.
+        kernel: The kernel, as a ``staticmethod``, or as a property if the kernel depends on the parameters.
         prepare: A kernel that is called once per update, before the first infoset is processed. Default: none. Its
             signature is ``prepare(tree, strategy, tables, scratch, player, iteration, parameters)``; it may modify
             `tables`, `scratch` and `parameters`.
         num_tables: Number of rows of the tables.
         references: Keys of `mccfr_plus.citations`.
         provides: The minimizer's properties, from `mccfr_plus.trees.needs`: `REGRETS` if row 0 of the tables holds
-            cumulative regrets, including negative ones, possibly without the latest discounts; `DIFFERENCES` if it uses
-            only differences between an infoset's values, so that `full` may omit payoffs that are equal for all
-            actions.
+            cumulative regrets, including negative ones, possibly without the latest discounts; `DIFFERENCES` if the
+            minimizer uses only differences between an infoset's values, so that `full` may omit payoffs that are equal
+            for all actions.
         needs: What the minimizer needs from the tree and other components, from the same module.
         default_average: Short name of the average in the minimizer's paper.
 
@@ -68,15 +69,15 @@ class Minimizer(Component):
     default_average: ClassVar[str] = "uniform"
 
     def parameters(self) -> np.ndarray:
-        """Returns the ``parameters`` of the kernels, float64, which the kernels may modify."""
+        """Returns the ``parameters`` of the kernels (float64), which the kernels may modify."""
         return np.zeros(0)
 
     def tables(self, tree: Tree) -> np.ndarray:
-        """Returns the tables before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
+        """Returns the tables as they are before the first iteration, ``[num_tables, tree.slot_capacity]`` float64."""
         return np.zeros((self.num_tables, tree.slot_capacity))
 
     def begin(self, tree: Tree, tables: np.ndarray) -> None:
-        """Initializes entries that depend on all infosets, for minimizers that need `INFOSETS`. Modifies `tables`."""
+        """Initializes entries of `tables`, in place, that depend on all infosets, where `INFOSETS` is needed."""
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         """Returns the current cumulative regrets of one infoset's actions."""
@@ -236,7 +237,7 @@ class RegretMatching(Minimizer):
 
 @dataclass(frozen=True)
 class RegretMatchingPlus(Minimizer):
-    """Regret matching with regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
+    """Regret matching with cumulative regrets clipped at 0 (Tammelin et al. 2015), the rule of CFR+.
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
     is proportional to R, or uniform if R is 0.
@@ -283,7 +284,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
     is proportional to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
 
     Args:
-        alpha: A number of at least 0 that reduces the weight of the prediction to 1 / (1 + alpha). SAPCFR+ uses 2 (Meng
+        alpha: A nonnegative number that reduces the weight of the prediction to 1 / (1 + alpha). SAPCFR+ uses 2 (Meng
             et al. 2026, equation 4).
 
     Examples:

@@ -159,10 +159,10 @@ def smooth_predictive(values, strategy, tables, first, last, iteration, paramete
 class SmoothPredictive(Minimizer):
     """Smooth predictive regret matching+ (Farina et al. 2023, algorithm 2).
 
-    Let r be the regrets of this iteration and P the projection onto the set of nonnegative vectors that sum to at least
-    1. Then R becomes P(R + eta r), and the next strategy is proportional to P(R + eta r). Hence, regrets have a sum of
-    1 or more, and strategies change gradually. The restarts of Cai et al. 2025, which depend on all information sets
-    together, are not implemented.
+    Let R be the cumulative regrets, r the regrets of this iteration, and P the projection onto the set of nonnegative
+    vectors that sum to at least 1. Then R becomes P(R + eta r), and the next strategy is proportional to P(R + eta r)
+    with this new R. Hence, the cumulative regrets have a sum of at least 1, and strategies change gradually. The
+    restarts of Cai et al. 2025, which depend on all information sets together, are not implemented.
 
     Args:
         eta: Factor by which the regrets are multiplied, in units of 1 / payoff, above 0.

@@ -97,11 +97,11 @@ def prepare_regularized(tree, strategy, tables, scratch, player, iteration, para
 
 @dataclass(frozen=True)
 class RegularizedMirrorDescent(Minimizer):
-    """Mirror descent on a regularized game at every information set, the rule of Reg-CFR (Liu et al. 2023).
+    """Mirror descent at every information set of a regularized game, the rule of Reg-CFR (Liu et al. 2023).
 
     A strategy x costs tau |x|^2 / 2 at every information set, hence tau / 2 if there is only one action. The last
-    values serve as predictions, and step sizes adapt to their changes. By default, no average is formed. The gradients
-    must be exact, so the estimator must be ``full``.
+    values serve as predictions, and step sizes adapt to changes in the values. By default, no average is formed. The
+    gradients must be exact, so the estimator must be ``full``.
 
     Args:
         tau: Weight of the regularizer in the first period, in units of payoff, from 0 to the square root of kappa.
@@ -211,8 +211,8 @@ def prepare_reward_transformation(tree, strategy, tables, scratch, player, itera
 class RewardTransformation(Minimizer):
     """Regret matching+ with reward transformation, the rule of RTCFR+ (Meng et al. 2025, algorithm 1).
 
-    A player pays for its distance from a reference plan y, which is moved periodically to the solution found so far.
-    For the player's plan x and n actions (equations 2 and 3; initial values as in appendix H),
+    A player pays for the distance of its plan from a reference plan y, which is moved periodically to the solution
+    found so far. For the player's plan x and n actions (equations 2 and 3; initial values as in appendix H),
 
         v(I, a) = g(I, a) - mu (x(I, a) - y(I, a)) + the values of the infosets behind (I, a),
         theta = [theta + v - <v, s>]+,   s proportional to theta,   the next strategy is (1 - gamma n) s + gamma.

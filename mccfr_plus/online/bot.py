@@ -60,11 +60,11 @@ class Infoset:
 
 
 class OnlineOutcomeSampling(pyspiel.Bot):
-    r"""A bot that learns while it plays, with vanishing average regret against any opponents.
+    r"""A bot that learns while it plays, whose average regret vanishes against any opponents if `horizon` is given.
 
     It observes only its own information states, its legal actions and, through `end_game`, its payoff. Time and memory
     are linear in the number of infosets that it visits. The averages are based on exact sums, over all games, of the
-    bot's reach times its strategy, without importance weights; docs/how-to/online-play.md derives them.
+    bot's reach times its strategy, without importance weights; docs/how-to/online-play.md gives the derivation.
 
     Args:
         player: The bot's player, in a game with perfect recall.
@@ -72,8 +72,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             / n plus (1 - epsilon) times its probability in the bot's strategy. With d moves by the bot and a payoff
             range D, exploration costs at most d D epsilon per game; this cost does not vanish.
         horizon: The number of games T, at least 1, given instead of `epsilon`. With probability T^(-1/3), the bot plays
-            uniformly throughout a game; otherwise, it does not explore in that game. **Regret is O(T^(-1/3)) per
-            game**, at any depth.
+            uniformly at random throughout a game; otherwise, it does not explore in that game. **Regret is O(T^(-1/3))
+            per game**, at any depth.
         seed: An integer for repeatable play, a NumPy generator, or None.
 
     Raises:
@@ -180,7 +180,7 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     # --- learning ---
 
     def end_game(self, payoff: float) -> None:
-        """Ends the game and learns from its payoff. `play_games` calls this.
+        """Ends the game and learns from the bot's payoff. `play_games` calls this method.
 
         Raises:
             ConfigError: If the payoff is not a finite number, or if no game has begun since the last one ended.
@@ -210,7 +210,10 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     # --- policies ---
 
     def current_policy(self, game: pyspiel.Game | None = None) -> InfoStatePolicy:
-        """Returns a copy of the next game's strategy, without exploration. Some OpenSpiel functions need `game`."""
+        """Returns a copy of the strategy for the next game, without exploration.
+
+        Pass `game` if the policy is to be used with OpenSpiel functions that need it.
+        """
         rows = {key: _row(infoset.actions, infoset.strategy) for key, infoset in self._infosets.items()}
         return InfoStatePolicy(self._player, rows, game)
 

@@ -45,7 +45,7 @@ def play_games(
     """Plays games between bots and returns the payoffs.
 
     As in OpenSpiel, bots are informed of chance outcomes and of other bots' moves. If a bot has a method
-    ``end_game(payoff)``, it is called at the end of each game.
+    ``end_game(payoff)``, this method is called at the end of each game.
 
     Args:
         game: A game or a game string, turn-based or with simultaneous moves.

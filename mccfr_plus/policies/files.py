@@ -29,13 +29,14 @@ _FIELDS = {
 def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> None:
     """Writes a policy to a file, completely or not at all.
 
-    The file is a NumPy `.npz` file with ``format``, ``version`` and ``game`` (OpenSpiel's string). For a `TreePolicy`,
-    it also has ``fingerprint`` (of all information states and their actions) and ``strategy`` (``[num_slots]``
-    float64). For a `KeyedPolicy`, it also has the arrays of the policy's `KeyedTable` and the ``kind`` of its keys.
+    The file is a NumPy `.npz` file with ``format``, ``version`` and ``game`` (OpenSpiel's game string). For a
+    `TreePolicy`, it also has ``fingerprint`` (of all information states and their actions) and ``strategy``
+    (``[num_slots]`` float64). For a `KeyedPolicy`, it also has the arrays of the policy's `KeyedTable` and the ``kind``
+    of its keys.
 
     Raises:
         PolicyFileError: If the file cannot be written.
-        PolicyError: If the policy is of another class, such as an OpenSpiel policy.
+        PolicyError: If the policy is of any other class, such as an OpenSpiel policy.
 
     Examples:
         >>> import mccfr_plus, os, tempfile
@@ -87,8 +88,8 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
         game: The game, or its tree if it is already compiled. Default: the game named in the file.
 
     Raises:
-        PolicyFileError: If the file does not exist, is damaged or is not a policy of this package, or if its game has
-            different information states or actions.
+        PolicyFileError: If the file does not exist, is damaged or is not a policy file of this package, or if the
+            game's information states or actions differ from those in the file.
         GameError: If the game cannot be loaded or compiled.
 
     Examples:

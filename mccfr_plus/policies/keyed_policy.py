@@ -128,7 +128,7 @@ class KeyedPolicy(JointTablePolicy):
         return cls(tree.game, table, tree.keys)
 
     def on_tree(self, tree: ExpandingTree, strategy: np.ndarray) -> np.ndarray:
-        """Returns a copy of `strategy` with this policy's probabilities where it has any.
+        """Returns a copy of `strategy` with this policy's probabilities wherever this policy has any.
 
         Raises:
             PolicyError: If none fit.
@@ -152,7 +152,7 @@ class KeyedPolicy(JointTablePolicy):
         return None if key is None else self._row(key, player)
 
     def at_view(self, view: Sequence[int], player: int) -> dict[int, float] | None:
-        """Returns {action: probability} for a player's view, as the rules' `look` writes it; None if not found.
+        """Returns {action: probability} for a player's view, as the rules' `look` writes it; None if it is not found.
 
         The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
         """

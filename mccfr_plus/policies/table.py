@@ -73,7 +73,7 @@ class TablePolicy(openspiel_policy.Policy):
 
 
 class InfoStatePolicy(TablePolicy):
-    """A policy with one player's strategy, uniform at other information states and for the other players.
+    """A policy that follows one player's strategy where it is defined and is uniform everywhere else.
 
     The policy accepts states of a simultaneous-move game and of its turn-based conversion.
 
@@ -114,7 +114,8 @@ class JointTablePolicy(TablePolicy):
     def to_table(self, most: int | None = None) -> PolicyTable:
         """Returns arrays with one row per information state and action, for at most `most` information states.
 
-        The columns are those of `to_dataframe`. If reach is known, the states reached most often come first.
+        The columns are those of `to_dataframe`. If reach probabilities are known, the states reached most often come
+        first.
         """
 
     def to_dataframe(self) -> Any:
@@ -259,7 +260,7 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
         return table
 
     def to_tabular(self, states: dict | None = None) -> openspiel_policy.TabularPolicy:
-        """Returns an OpenSpiel `TabularPolicy` of the turn-based game with the same probabilities."""
+        """Returns an OpenSpiel `TabularPolicy` with the same probabilities, for the turn-based game."""
         return self.__copy__() if states is None else super().to_tabular(states)
 
     def to_dict(self) -> dict[str, list[tuple[int, float]]]:

@@ -36,7 +36,7 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
     Attributes:
         profiles: ``[iterations, num_slots]`` float64: the strategies of all players, in the order of the tree's slots.
         values: ``[num_players]`` float64, expected payoffs.
-        gaps: ``[num_players]`` float64: the gain of each player's best response to the distribution.
+        gaps: ``[num_players]`` float64: the gain of each player's best response to the distribution over the profiles.
 
     Examples:
         >>> import mccfr_plus

@@ -38,8 +38,8 @@ class Progress:
     """The state of a run, passed to its callbacks after each chunk of iterations.
 
     `iterations` and `nodes_touched` include the solver's earlier runs; `seconds` does not. `is_last` says whether a
-    limit has been reached. `evaluation` is the evaluation of the average policy if one was made since the last call,
-    and None otherwise.
+    limit has been reached. `evaluation` is the evaluation of the average policy if one was made since the callbacks
+    were last called, and None otherwise.
 
     Examples:
         >>> import mccfr_plus

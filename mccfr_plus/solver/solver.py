@@ -47,15 +47,15 @@ class Solver(IterativeSolver):
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr, prm,
             prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, schedule, exact, lazy, stochastic,
-            sampled, optimistic, last. Default: the average of the minimizer's paper, such as linear for rm+,
+            sampled, optimistic, last. Default: the average used in the minimizer's paper, such as linear for rm+,
             power(gamma=2) for dcfr and prm+, last for rtcfr+ and mmd, and uniform for rm.
         alternating: Whether each player is updated before the next player's gradient is estimated, as in OpenSpiel.
             Default: True, unless one traversal updates all players.
         batch: Number of traversals that are averaged into one gradient (Farina et al. 2020 use 100).
         baseline: Control variates that reduce the variance of sampled gradients: True, a `Baseline`, or None.
         seed: An integer for a repeatable run (bitwise identical on one machine), a NumPy generator, or None. On a lazy
-            tree, several threads number the information sets in varying order, and arrays are equal only up to this
-            order.
+            tree, several threads number the information sets in an order that varies between runs, and arrays are equal
+            only up to this order.
         threads: Number of threads that traverse the game.
         thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, summed in thread
             order; results depend only on the seed and the number of threads. ``"fast"``: each thread runs its own
@@ -63,8 +63,8 @@ class Solver(IterativeSolver):
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, and traversals follow
             the game's compiled rules; ``"lazy"``: nodes are expanded when they are first sampled; ``"public"``: one
             traversal of the public tree updates all private hands, in two-player games in which only hands are private;
-            ``"auto"``: public if predicted to be faster, otherwise the first of compiled, rules and lazy that is
-            possible. Compiled and lazy trees give bitwise identical results.
+            ``"auto"``: public if it is predicted to be faster than the others, otherwise the first of compiled, rules
+            and lazy that is possible. Compiled and lazy trees give bitwise identical results.
         memory: Memory limit of the whole process, such as ``"4GB"``. Default: half of the free memory. When a lazy tree
             reaches the limit, `run` ends with the result so far.
         symmetry: Whether to merge information sets that are equivalent under a symmetry of the rules, such as a board
@@ -213,7 +213,7 @@ class Solver(IterativeSolver):
     def average_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns a copy of the average policy, which approximates an equilibrium.
 
-        Without a compiled tree, it is a `KeyedPolicy`: uniform except at the information states found.
+        Without a compiled tree, the policy is a `KeyedPolicy`, which is uniform except at the information states found.
         """
         return self._policy(self.average_strategy(), self._engine.masses)
 
@@ -232,15 +232,15 @@ class Solver(IterativeSolver):
         return TreePolicy(tree, strategy)
 
     def regrets(self, info_state: str, player: int | None = None) -> dict[int, float]:
-        """Returns {action: cumulative regret} at an information state, as the minimizer stores the regrets.
+        """Returns {action: cumulative regret} at an information state, in the form that the minimizer stores.
 
-        `info_state` is a ``state.information_state_string(player)``; by default, `player` is the player to whom the
-        information state belongs.
+        `info_state` is a string as returned by ``state.information_state_string(player)``; by default, `player` is the
+        player to whom the information state belongs.
 
         Raises:
             PolicyError: If the game has no such information state, or if no traversal of a lazy tree has reached it.
-            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which keeps no such
-                strings.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which keeps no
+                information state strings.
         """
         tree, engine = self.tree, self._engine
         infoset = tree.infoset(info_state, player)

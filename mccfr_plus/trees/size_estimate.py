@@ -122,11 +122,12 @@ class SizeEstimate:
         chance_nodes: Number of chance nodes.
         terminal_nodes: Number of terminal nodes.
         traversals: Number of histories that one traversal visits under the uniform strategy, for each estimator.
-        infosets_seen: Number of different information states in the sample, per player, which is a lower bound.
+        infosets_seen: Number of different information states in the sample, per player; this is a lower bound on the
+            number in the game.
         perfect_recall: False if an information state was reached through two different pasts of its player.
         depth: Length of the longest history seen, in actions of players and chance.
-        compiled_bytes: Memory of the compiled tree and of a solver with external sampling and regret matching. Its
-            upper limit assumes one information set per decision node.
+        compiled_bytes: Memory of the compiled tree and of a solver with external sampling and regret matching. The
+            upper end of this interval assumes one information set per decision node.
         visited: Number of histories visited.
 
     Examples:
