@@ -176,7 +176,7 @@ def check_address(address: Any) -> str:
         return RAY
     match = re.fullmatch(r"(?:ray://)?[^/\s]+:(\d{1,5})", address) if isinstance(address, str) else None
     if match is None or not 0 < int(match[1]) < 2**16:
-        raise ConfigError(f"cluster={address!r}: give 'ray', 'ray://HOST:PORT', or 'HOST:PORT'.")
+        raise ConfigError(f"cluster={address!r}: give 'ray', 'ray://HOST:PORT' or 'HOST:PORT'.")
     return address
 
 

@@ -13,7 +13,7 @@ from mccfr_plus.minimizers import RegretMatching
 class OutcomeSamplingSolver(DropInSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3) with OpenSpiel's exploration by default.
 
-    It differs from OpenSpiel's solver in the average, which is updated at the opponents' infosets on the sampled
+    It differs from OpenSpiel's solver in the average, which is updated at the opponent's infosets on the sampled
     history or, with more than two players, by an additional traversal. OpenSpiel updates the traversing player's
     infosets, weighted by reach / sampling probability, and omits infosets that the opponents' current strategies do not
     reach.

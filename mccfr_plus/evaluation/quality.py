@@ -80,7 +80,7 @@ def estimate_quality(
 
     1. The players' values are estimated from simulated games, with control variates.
     2. Best responses in sampled games give lower and upper bounds, with as many samples as the time allows.
-    3. The local best responses that did best in short trials give lower bounds in new games.
+    3. The local best responses that did best in short trials give lower bounds in newly simulated games.
 
     If two methods give a lower bound, both bounds are returned, since the larger of the two would be biased upward.
 

@@ -259,7 +259,7 @@ class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
-    proportional to [R + r]+: the last regrets predict the next ones.
+    proportional to [R + r]+, or uniform if no entry is positive: the last regrets predict the next ones.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())

@@ -168,7 +168,7 @@ def test_files_and_processes_take_the_function(tmp_path, monkeypatch, interprete
     assert not mccfr_plus.experiments.compare(game, "cfr+", iterations=2, processes=1, progress=False).failed
     sent = pickle.dumps(game)
     monkeypatch.setattr(f"{__name__}.high_or_pair", everything)
-    with pytest.raises(GameError, match=r"abstract\(.* has buckets other than those of .*: use the same"):
+    with pytest.raises(GameError, match=r"abstract\(.* has buckets other than those of .*: use the same bucket"):
         pickle.loads(sent)
     unnamed = abstract("leduc_poker", lambda state, player: cards(state, player)[0])
     with pytest.raises(
