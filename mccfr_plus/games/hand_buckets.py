@@ -258,9 +258,12 @@ class HandBuckets:
         >>> import mccfr_plus
         >>> from mccfr_plus.games import HandBuckets
         >>> game = "universal_poker(numHoleCards=2,numRanks=4,numBoardCards=0 2,stack=300 300)"
-        >>> game = mccfr_plus.abstract(game, HandBuckets(game, buckets=5))
-        >>> mccfr_plus.Solver(game, tree="rules", seed=1).run(1000).tree.num_infosets
-        40
+        >>> buckets = HandBuckets(game, buckets=5)
+        >>> state = mccfr_plus.load_game(game).new_initial_state()
+        >>> for card in (15, 14, 4, 3):  # player 0 gets a pair of the highest rank
+        ...     state.apply_action(card)
+        >>> buckets(state, 0), buckets(state, 1)
+        (4, 0)
 
     Reference: Gibson et al. 2012, section 6, with five buckets, after Zinkevich, Johanson, Bowling, Piccione 2007.
     """
