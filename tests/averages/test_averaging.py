@@ -67,7 +67,7 @@ def test_lazy_is_the_dense_average(scheme, game, alternating, minimizer):
 @pytest.mark.parametrize(("game", "iterations"), [("kuhn_poker", 1_000_000), ("leduc_poker", 10_000)])
 def test_lazy_is_the_dense_average_after_many_iterations(game, iterations):
     tree = naive.tree_of(game)
-    lazy, dense = (Solver(tree, "outcome", "rm", method, seed=6).run(iterations) for method in ("lazy", "exact"))
+    lazy, dense = (Solver(tree, "external", "rm", method, seed=6).run(iterations) for method in ("lazy", "exact"))
     np.testing.assert_allclose(lazy.average_strategy(), dense.average_strategy(), atol=1e-12)
 
 

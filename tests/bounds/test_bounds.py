@@ -135,7 +135,7 @@ def test_dilated_entropy_is_as_convex_as_promised(game, scheme):
 
 @pytest.mark.parametrize("alternating", [True, False])
 @pytest.mark.parametrize("game", ["kuhn_poker", "random:2:0", "random:3:1"])
-def test_measured_regret_by_definition(game, alternating):
+def test_measured_regret_by_definition(game, alternating, interpreted_loops):
     tree, root, gamma = naive.tree_of(game), naive.root_of(game), 1.0
     solver = Solver(tree, "full", "rm", PowerAverage(gamma), alternating=alternating)
     twin = Solver(tree, "full", "rm", PowerAverage(gamma), alternating=alternating)
@@ -204,7 +204,7 @@ def test_bounds_dominate_real_runs(game, estimator, minimizer):
 def test_bounds_say_more_than_the_payoff_range(estimator, iterations, minimizer, seed):
     tree = naive.tree_of("kuhn_poker")
     found = [regret_bound(tree, p, iterations, estimator, minimizer) for p in (0, 1)]
-    regrets = measured_regret(Solver(tree, estimator, minimizer, "uniform", seed=seed), iterations)
+    regrets = measured_regret(Solver(tree, estimator, minimizer, seed=seed), iterations)
     for bound, measured in zip(found, regrets, strict=True):
         assert measured <= bound.value < 0.75 * tree.payoff_range[0]
         assert bound.probability == 0.95

@@ -41,6 +41,7 @@ def test_threads_share_the_histories():
     assert found.best_response_values == pytest.approx(stored.best_response_values, abs=1e-12)
 
 
+@pytest.mark.usefixtures("interpreted_evaluation")
 def test_every_kind_of_policy():
     policy = random_policy(KUHN, 1)
     stored = mccfr_plus.nash_conv(KUHN, policy)

@@ -59,7 +59,7 @@ def test_every_kind_of_game(game, estimator):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     game=st.builds("random:{}:{}".format, st.integers(2, 4), st.integers(0, 30)),
     estimator=st.sampled_from(

@@ -37,7 +37,7 @@ GAMES = [
 
 @pytest.mark.parametrize("game", GAMES)
 def test_values_and_infosets_are_those_of_the_whole_game(game):
-    solver = Solver(game, "external", seed=1, symmetry=True).run(100)
+    solver = Solver(game, "external", seed=1, symmetry=True).run(30)
     policy, whole = solver.average_policy(), mccfr_plus.compile_game(game)
     found, stored = solver.evaluate(), mccfr_plus.evaluate(whole, policy)
     assert found.values == pytest.approx(stored.values, abs=1e-12)
@@ -81,9 +81,9 @@ def test_full_iterations(game, estimator):
     # Not those of the whole game: an action that stands for several counts once.
     whole, runs = mccfr_plus.compile_game(game), []
     for threads in (1, 2):
-        solver = Solver(game, estimator, "rm+", symmetry=True, threads=threads).run(2)
+        solver = Solver(game, estimator, "rm+", symmetry=True, threads=threads).run(1)
         first = solver.nash_conv()
-        runs.append(solver.run(13).nash_conv())
+        runs.append(solver.run(6).nash_conv())
         assert runs[-1] == pytest.approx(mccfr_plus.nash_conv(whole, solver.average_policy()), abs=1e-12)
         assert runs[-1] < first / 3
     assert runs[0] == pytest.approx(runs[1], abs=1e-9)
