@@ -23,7 +23,7 @@ def test_without_ray(monkeypatch):
 
 @pytest.mark.parametrize("address", ["", "nowhere", "ray://", "http://a:1", "a:0", "a:65536", "a b:1", None, "local"])
 def test_malformed_addresses(address):
-    with pytest.raises(ConfigError, match="give 'ray', 'ray://HOST:PORT', or 'HOST:PORT'"):
+    with pytest.raises(ConfigError, match="give 'ray', 'ray://HOST:PORT' or 'HOST:PORT'"):
         check_address(address)
 
 
