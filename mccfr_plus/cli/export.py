@@ -26,11 +26,12 @@ NOTES = """
 The formats csv, json and parquet write POLICY with one row per information state and action, and with these columns:
   player              the player, counted from 0
   information_state   the text of the information state, or a hexadecimal key if the game was solved with --tree=rules
-  or --tree=lazy action              OpenSpiel's number for the action
+                      or --tree=lazy
+  action              OpenSpiel's number for the action
   action_name         OpenSpiel's name for the action, or its number if the name depends on the state
   probability         the probability that the policy assigns to the action
   reach               probability of reaching the information state if all players follow the policy; only with a
-  compiled tree
+                      compiled tree
 
 A JSON file is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg
 writes the game with all its histories and takes no POLICY; payoffs and chance probabilities are written as fractions.

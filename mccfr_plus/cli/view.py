@@ -34,7 +34,7 @@ The page is a single file that works offline. It lists the information states, s
 often, and can be searched for words and "quoted phrases". For each action of the selected information state, it shows
   probability   the probability that the policy assigns to the action
   value         the player's expected payoff after the action, given that play has reached the information state
-  regret        the action's value minus the policy's value; if the regret is positive, playing it more often pays
+  regret        the action's value minus the policy's value; if positive, playing the action more often pays
 If the other players' strategies never lead to an information state, dashes are shown instead of values. For a game that
 is too large to compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories,
 without values. For poker with two hole cards, the page shows ranges, as grids of hands at the {MOST_NODES:,} most

@@ -47,9 +47,8 @@ class DCFRSolver(_DCFRSolver):
     Args:
         game: A `pyspiel.Game`.
         alpha: Positive regrets are multiplied by t^alpha / (t^alpha + 1) after iteration t.
-        beta: Negative regrets are multiplied by
-        t^beta / (t^beta + 1) after iteration t. gamma: Iteration t has weight t^gamma in the average policy; finite and
-        at least 0.
+        beta: Negative regrets are multiplied by t^beta / (t^beta + 1) after iteration t.
+        gamma: Iteration t has weight t^gamma in the average policy; finite and at least 0.
         seed: Not used: the algorithm is deterministic.
 
     Raises:

@@ -51,7 +51,8 @@ class Estimator(Component):
     to ``scratch.gradient`` at the player's last slot before z. The kernel's contract:
 
     1. Call `touch` at each of the player's infosets that the kernel enters, parents first, before adding to that
-    infoset's slots. 2. Write nothing else. All arguments may be read.
+       infoset's slots.
+    2. Write nothing else. All arguments may be read.
     3. Draw only through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
     4. Expect several calls per gradient (``batch``); the solver averages their results.
 
@@ -265,8 +266,8 @@ class AverageStrategySampling(OpponentsSampled):
     where s are the sums of the average strategy. Sampled values are divided by rho. The average must be one that keeps
     such sums. With more than two players, a stochastic average needs a second traversal.
 
-    The defaults are those of algorithm 1 in the paper. With the default average, the sums are larger than those in line
-    9 of the algorithm by a factor of 1 / c(I), where c(I) is the sum of chance's reach probabilities over the histories
+    The defaults are those of the paper's experiments. With the default average, the sums are larger than those in line
+    9 of algorithm 1 by a factor of 1 / c(I), where c(I) is the sum of chance's reach probabilities over the histories
     of I. Hence, beta at I corresponds to beta * c(I) in the paper, for example to beta / 6 in Bluff(1, 1).
     ``averaging="stochastic"`` computes the paper's sums.
 

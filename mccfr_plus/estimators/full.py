@@ -198,7 +198,7 @@ class BestResponseOpponent(Estimator):
 
     The game must be a two-player zero-sum game. Both players learn, each against best responses. A player's average
     strategy approaches the least exploitable strategy that the player's information sets allow; with high probability,
-    so do the player's current strategies in late iterations.
+    so does each of the player's current strategies in late iterations.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

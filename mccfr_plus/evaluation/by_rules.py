@@ -76,8 +76,9 @@ def evaluate_by_rules(
 
     Raises:
         ConfigError: If the game has no compiled rules or, with `symmetry`, no symmetries, or if the memory limit is too
-        small for the evaluation to begin. PolicyError: If the policy is for another game, lacks infosets or
-        distributions, or is not symmetric. BudgetError: If the infosets do not fit in memory.
+            small for the evaluation to begin.
+        PolicyError: If the policy is for another game, lacks infosets or distributions, or is not symmetric.
+        BudgetError: If the infosets do not fit in memory.
 
     Examples:
         >>> import mccfr_plus

@@ -40,7 +40,8 @@ class Estimate(NamedTuple):
     "upper bound" is at least that quantity, so rely on `high`.
 
     Attributes:
-        value: The sample mean. low: Lower end of the interval.
+        value: The mean.
+        low: Lower end of the interval.
         high: Upper end of the interval.
         kind: ``"exact"``, ``"estimate"``, ``"lower bound"`` or ``"upper bound"``.
         confidence: Confidence level of the interval, between 0 and 1.

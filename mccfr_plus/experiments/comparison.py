@@ -69,7 +69,7 @@ def limit_of(**given: float | None) -> Limit:
         raise ConfigError(f"a run needs exactly one limit, but {what} given: give exactly one of {', '.join(UNITS)}.")
     ((unit, total),) = chosen.items()
     if not math.isfinite(total) or total <= 0 or (unit != "seconds" and total < 1):
-        raise ConfigError(f"{unit}={total!r}: must be {'above 0' if unit == 'seconds' else 'at least 1'}.")
+        raise ConfigError(f"{unit}={total!r}: must be a number, {'above 0' if unit == 'seconds' else 'at least 1'}.")
     return Limit(unit, float(total))
 
 

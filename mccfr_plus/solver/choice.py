@@ -387,6 +387,6 @@ def visited_histories(game: pyspiel.Game, rules: RulesGame, is_symmetric: bool) 
 
 
 def evaluation_seconds(histories: float, *, numbers_infosets: bool = False, is_symmetric: bool = False) -> float:
-    """Returns about how long an exact evaluation by rules takes at least: several times that with many infosets."""
+    """Returns about how long an exact evaluation by rules takes at least; several times that with many infosets."""
     seconds = _TO_EVALUATE + (_TO_NUMBER_INFOSETS if numbers_infosets else 0.0)
     return histories * seconds * (_SYMMETRY_FACTOR if is_symmetric else 1.0) / (os.cpu_count() or 1)

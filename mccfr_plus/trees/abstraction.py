@@ -138,7 +138,7 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} has buckets other than those of {game}: use the same bucket function for both.")
+        raise GameError(f"{name} has buckets other than those of {game}: use the same bucket in both processes.")
     return game
 
 

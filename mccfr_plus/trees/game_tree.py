@@ -303,8 +303,8 @@ def compile_game(
 
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.
-        BudgetError: If the tree exceeds `max_nodes` or `max_bytes`; raised as soon as the lower limit of a 95%
-            confidence interval from a sample shows this; the message estimates the size.
+        BudgetError: If the tree exceeds `max_nodes` or `max_bytes`, or as soon as the lower limit of a 95% confidence
+            interval from a sample exceeds `max_nodes`. The message estimates the size.
 
     Examples:
         >>> import mccfr_plus

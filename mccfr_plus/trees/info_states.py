@@ -1,4 +1,4 @@
-"""Information states as numbers: packed keys of compiled rules, tables of rows, and 128-bit hashes of texts."""
+"""Information states as numbers: packed keys of trees with compiled rules, tables of rows, 128-bit hashes of texts."""
 
 import operator
 import struct

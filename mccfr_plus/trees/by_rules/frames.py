@@ -191,7 +191,7 @@ def places_of(game: RulesGame) -> np.ndarray:
 
 
 class RulesKeys(Keys):
-    """128-bit hashes of views with compiled rules, with `symmetry` of canonical forms; ValueError without rules."""
+    """128-bit hashes of views of compiled rules, with `symmetry` of canonical forms; ValueError without rules."""
 
     of_texts = False
 
