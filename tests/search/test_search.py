@@ -222,7 +222,7 @@ def test_plays_within_seconds():
 
 ERRORS = [
     ({"blueprint": pyspiel.UniformPolicy(), "game": "phantom_ttt"}, GameError, "private actions"),
-    ({"blueprint": pyspiel.UniformPolicy(), "game": "bargaining(max_turns=1)"}, GameError, "needs a zero-sum game"),
+    ({"blueprint": pyspiel.UniformPolicy(), "game": "tiny_hanabi"}, GameError, "needs a zero-sum game"),
     ({"blueprint": pyspiel.UniformPolicy(), "game": "kuhn_poker"}, ConfigError, "has no decision after that"),
     ({"blueprint": pyspiel.UniformPolicy()}, ConfigError, "type UniformPolicy does not name its game: give game="),
     ({"blueprint": {}, "game": "leduc_poker"}, PolicyError, "the policy has no probabilities at information state"),
