@@ -90,14 +90,10 @@ def test_delta_is_the_rarest_leaf(game):
 
 
 def dilated_entropy(tree, player, weights, plan):
-    infosets, own = (
-        slice(*ranges[player : player + 2]) for ranges in (tree.arrays.infoset_range, tree.arrays.slot_range)
-    )
+    infosets, own = (slice(*ends[player : player + 2]) for ends in (tree.arrays.infoset_range, tree.arrays.slot_range))
     counts, above = tree.arrays.infosets["num_actions"][infosets], plan[tree.arrays.infosets["parent_slot"][infosets]]
-    total = (weights[infosets] * above * np.log(counts)).sum()
-    return (
-        total + (np.repeat(weights[infosets], counts) * plan[own] * np.log(plan[own] / np.repeat(above, counts))).sum()
-    )
+    weights, shares = weights[infosets] * above, plan[own] / np.repeat(above, counts)
+    return weights @ np.log(counts) + np.repeat(weights, counts) @ (shares * np.log(shares))
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

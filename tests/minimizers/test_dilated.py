@@ -114,7 +114,7 @@ def test_constant_steps_make_ftrl_and_omd_the_same(scheme, optimistic):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize(("game", "eta"), [("kuhn_poker", 0.7), ("liars_dice(numdice=1,dice_sides=2)", 1.5)])
+@pytest.mark.parametrize(("game", "eta"), [("kuhn_poker", 0.7), ("liars_dice(dice_sides=2)", 1.5)])
 def test_equals_openspiels_mirror_descent(game, eta):
     # Magnetic mirror descent without a magnet, with constant weights and simultaneous updates, is the same algorithm.
     tree = naive.tree_of(game)

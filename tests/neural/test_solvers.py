@@ -83,7 +83,7 @@ CONVERGING = {
     "ESCHER": ("tree", ESCHERConfig(traversals=500, **TREE)),
     "batched Deep CFR": ("batched", DeepCFRConfig(traversals=200, **BATCHED)),
     "batched DREAM": ("batched", DREAMConfig(traversals=500, **BATCHED)),
-    "batched ESCHER": ("batched", ESCHERConfig(traversals=500, value_training=TrainingConfig(hidden_layers=(32, 32)), **BATCHED)),
+    "batched ESCHER": ("batched", ESCHERConfig(traversals=500, **BATCHED)),
     "NFSP": ("tree", NFSPConfig(episodes=500, hidden_layers=(32,), learn_every=32, min_samples=100)),
     "batched NFSP": ("batched", NFSPConfig(episodes=1000, hidden_layers=(64,), learn_every=32, min_samples=200)),
 }

@@ -144,10 +144,7 @@ def test_gifts_raise_no_best_response(name):
 
 @pytest.mark.parametrize(
     ("name", "method", "zeros"),
-    [
-        *((name, SAFE[number % 3], 0.0) for number, name in enumerate(STARTS)),
-        *(("leduc_poker", method, 0.3) for method in SAFE),
-    ],
+    [*zip(STARTS, SAFE * 2, [0.0] * 6, strict=True), *(("leduc_poker", method, 0.3) for method in SAFE)],
 )
 def test_safe_methods_are_safe(name, method, zeros):
     blueprint = blueprint_of(name, 2 if zeros else 1, zeros)
@@ -197,8 +194,9 @@ def test_unsafe_search_can_do_harm():
 def test_policies_answer_by_state_what_they_play_as_a_whole(method):
     game = pyspiel.load_game("leduc_poker")
     blueprint = Solver(game, "full").run(5).average_policy()
-    tree = public_tree("leduc_poker")
-    policies = [search.SearchPolicy(blueprint, tree, method=method, iterations=20) for _ in range(2)]
+    policies = [
+        search.SearchPolicy(blueprint, public_tree("leduc_poker"), method=method, iterations=20) for _ in range(2)
+    ]
     evaluated = mccfr_plus.evaluate(game, policies[1])
     for betting in ((1, 2), (1, 2, 2), (1,), ()):  # the deepest state first
         state = game.new_initial_state()
