@@ -108,9 +108,7 @@ def test_resumed_run_is_bitwise_identical(case, path):
     """With `from_checkpoint` and `restore`, also of a checkpoint before the first iteration."""
     whole = case.new().run(3)
     for first in (0, 2):
-        solver = case.new()
-        if first:
-            solver.run(first, evaluate_every=0)
+        solver = case.new().run(first, evaluate_every=0) if first else case.new()
         solver.save_checkpoint(path)
         saved = copy_of(solver)
         copy = neural.from_checkpoint(path) if first else case.new(seed=5).run(1).restore(path)
