@@ -39,7 +39,7 @@ def twin_of(minimizer, game):
 def test_full_equals_the_definition(minimizer, game, alternating):
     tree, root = naive.tree_of(game), naive.root_of(game)
     solver, twin = Solver(tree, "full", minimizer, alternating=alternating), twin_of(minimizer, game)
-    for t in range(1, 101):
+    for t in range(1, 26):
         played = dict(twin.strategy)
         for player in range(tree.num_players):
             now = twin.strategy if alternating else played
@@ -53,10 +53,9 @@ def test_full_equals_the_definition(minimizer, game, alternating):
 @pytest.mark.parametrize(
     ("minimizer", "game", "scheme"),
     [
-        (minimizer, game, scheme)
+        (minimizer, GAMES[(i + j) % 4], scheme)
         for i, minimizer in enumerate(minimizer for minimizer in FORMS if not minimizer.optimistic)
         for j, scheme in enumerate(["external", "outcome", "chance", "opponent", "balanced"])
-        for game in GAMES[(i + j) % 2 :: 2]
     ],
     ids=repr,
 )
@@ -65,7 +64,7 @@ def test_sampled_equals_the_definition_on_sampled_gradients(minimizer, game, sch
     tree, root = naive.tree_of(game), naive.root_of(game)
     solver, twin = Solver(tree, scheme, minimizer, seed=5), twin_of(minimizer, game)
     draws = naive.SplitMix(int(new_state(5)[0]))
-    for t in range(1, 31):
+    for t in range(1, 21):
         for player in range(tree.num_players):
             found = naive.sample_gradient(root, player, twin.strategy, scheme, draws)
             twin.update(player, found.gradient, t)
@@ -115,19 +114,19 @@ def test_constant_steps_make_ftrl_and_omd_the_same(scheme, optimistic):
 
 
 @pytest.mark.usefixtures("interpreted_loops")
-@pytest.mark.parametrize(("game", "iterations", "eta"), [("kuhn_poker", 100, 0.7), ("leduc_poker", 3, 1.5)])
-@pytest.mark.parametrize("part", [FTRL, OMD])
-def test_equals_openspiels_mirror_descent(part, game, iterations, eta):
+@pytest.mark.parametrize(("game", "eta"), [("kuhn_poker", 0.7), ("liars_dice(dice_sides=2)", 1.5)])
+def test_equals_openspiels_mirror_descent(game, eta):
     # Magnetic mirror descent without a magnet, with constant weights and simultaneous updates, is the same algorithm.
     tree = naive.tree_of(game)
     theirs = mmd_dilated.MMDDilatedEnt(tree.game, 0.0, eta)
-    solver = Solver(tree, "full", part(eta, "constant"), "uniform", alternating=False)
-    for _ in range(iterations):
+    for _ in range(30):
         theirs.update_sequences()
-        solver.iteration()
-    np.testing.assert_allclose(solver.current_strategy(), strategy_of(tree, theirs.get_policies()), atol=1e-10)
-    solver.iteration()  # their average begins with the uniform strategy and counts the one that comes next
-    np.testing.assert_allclose(solver.average_strategy(), strategy_of(tree, theirs.get_avg_policies()), atol=1e-10)
+    current, average = (strategy_of(tree, policies) for policies in (theirs.get_policies(), theirs.get_avg_policies()))
+    for part in (FTRL, OMD):
+        solver = Solver(tree, "full", part(eta, "constant"), "uniform", alternating=False).run(30)
+        np.testing.assert_allclose(solver.current_strategy(), current, atol=1e-10)
+        solver.iteration()  # their average begins with the uniform strategy and counts the one that comes next
+        np.testing.assert_allclose(solver.average_strategy(), average, atol=1e-10)
 
 
 @pytest.mark.usefixtures("interpreted_loops")
