@@ -23,7 +23,7 @@ SMALL = [
     "princess_and_monster(rows=2,columns=2,horizon=4)",
     "princess_and_monster(rows=2,columns=2,horizon=4,stay=True,same_start=True,first=monster,shift=-2.0)",
     "nl_holdem_buckets(stack=4)",
-    "leduc_ranks(ranks=3)",
+    "leduc_ranks(ranks=2,suits=2)",
     "search_game(moves=2)",
     "search_game(moves=2,crossing=True,wait=False)",
     "perfect_recall_dark_hex(num_rows=2,num_cols=2)",
@@ -75,7 +75,7 @@ def test_keeps_the_contract(name, plays, monkeypatch):
 def test_keeps_the_contract_at_full_size(game, monkeypatch):
     monkeypatch.setattr(rules, "_MARGIN", 1 << 10)
     game = mccfr_plus.load_game(game.short_name)
-    lines = rules._lines(game, compiled_rules(game), 40, 1000, seed=0)
+    lines = rules._lines(game, compiled_rules(game), 20, 1000, seed=0)
     assert [line.check for line in itertools.islice(lines, 3)] == ["contract", "simulation", "states"]
 
 
@@ -84,7 +84,7 @@ def test_openspiel_solves_it_as_the_package_does(name):
     game = pyspiel.load_game(name)
     theirs = pyspiel.CFRSolver(game)
     ours = mccfr_plus.CFRSolver(game)
-    for _ in range(3):
+    for _ in range(2):
         theirs.evaluate_and_update_policy()
         ours.evaluate_and_update_policy()
     expected = pyspiel.exploitability(game, theirs.average_policy())

@@ -104,7 +104,7 @@ SMALL = [
     "kuhn_poker(players=3)",
     "leduc_poker",
     "leduc_poker(suit_isomorphism=True)",
-    "leduc_poker(action_mapping=True)",
+    "leduc_poker(action_mapping=True,suit_isomorphism=True)",
     "goofspiel(imp_info=True,num_cards=3)",
     "goofspiel(imp_info=True,num_cards=4,points_order=descending)",
     "goofspiel(imp_info=True,num_cards=3,players=3,points_order=ascending,returns_type=point_difference)",
