@@ -27,8 +27,6 @@ def test_large_games_are_refused_at_once(game, estimator, said, capsys):
     assert time.process_time() - begin < SECONDS
     assert said in str(caught.value)
     assert len(str(caught.value)) <= 400
-    if game in ("latent_ttt", "go(board_size=5)"):  # take seconds to estimate
-        return
     assert main(["solve", game, f"--estimator={estimator}"]) == 2
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert said in error
