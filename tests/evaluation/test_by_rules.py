@@ -12,13 +12,13 @@ from references import kinds_of, random_policy
 import mccfr_plus
 from mccfr_plus import PolicyError, Solver, evaluate_by_rules
 
-TWO_DICE = "liars_dice(numdice=2,dice_sides=2)"
+DICE = "liars_dice(dice_sides=3)"
 HEX = "dark_hex(num_rows=2,num_cols=2,obstype=reveal-numturns)"
 KUHN = "kuhn_poker"
 
 
 @pytest.mark.usefixtures("interpreted_evaluation")
-@pytest.mark.parametrize("game", [TWO_DICE, HEX, "kuhn_poker(players=3)"])
+@pytest.mark.parametrize("game", [DICE, HEX, "kuhn_poker(players=3)"])
 def test_a_table_of_openspiel(game):
     tree = naive.tree_of(game)
     policy = kinds_of(tree, naive.random_strategy(tree, 1, zeros=0.1))["Python table"]

@@ -12,6 +12,7 @@ from mccfr_plus import BudgetError, best_response, expected_values
 from mccfr_plus.evaluation import sampled_best_response
 from mccfr_plus.evaluation.sampled_best_response import uniforms
 
+LEDUC = "leduc_poker(suit_isomorphism=True)"
 REPETITIONS = 30  # so that Student's quantile is close to the normal one
 
 
@@ -35,7 +36,7 @@ def test_draws_are_uniform_and_independent_between_places():
 @pytest.mark.parametrize("player", [0, 1])
 @pytest.mark.parametrize(
     ("game", "sizes", "largest_gap"),
-    [("kuhn_poker", (10, 2000), 0.1), ("leduc_poker", (30, 1500), 0.5), ("liars_dice(dice_sides=2)", (30, 1000), 0.1)],
+    [("kuhn_poker", (10, 1000), 0.1), (LEDUC, (30, 500), 0.5), ("liars_dice(dice_sides=2)", (30, 1000), 0.1)],
 )
 def test_brackets_the_value_and_closes_in(game, player, sizes, largest_gap):
     tree, policy = naive.tree_of(game), uniform_policy(game)

@@ -16,11 +16,11 @@ from mccfr_plus.solver.config import MINIMIZERS
 def test_lanctot(setting, monkeypatch, interpreted_loops):
     monkeypatch.setattr(lanctot2009, "GAMES", ("kuhn_poker",))
     monkeypatch.setattr(lanctot2009, "NAMES", {"kuhn_poker": "Kuhn"})
-    monkeypatch.setitem(lanctot2009.FIGURE1, "small", {"all": (tuple(lanctot2009.ALGORITHMS), ("kuhn_poker",), 2e3, 3)})
+    monkeypatch.setitem(lanctot2009.FIGURE1, "small", {"all": (tuple(lanctot2009.ALGORITHMS), ("kuhn_poker",), 5e2, 2)})
     page = lanctot2009.figure1(setting, "figure1")
     assert len(page.findings) == 2 * len(lanctot2009.ALGORITHMS)
     assert [axes.get_title() for axes in page.figure.axes] == ["Kuhn"]
-    monkeypatch.setattr(lanctot2009, "_NODES", 1e3)
+    monkeypatch.setattr(lanctot2009, "_NODES", 3e2)
     page = lanctot2009.epsilon(setting, "epsilon")
     assert page.findings[0].what == "Kuhn: epsilon 0.1, b1 + b2"
     assert len(page.figure.axes[0].lines[0].get_xdata()) == 5
@@ -28,14 +28,14 @@ def test_lanctot(setting, monkeypatch, interpreted_loops):
 
 def test_gibsons_curves_and_stacks(setting, monkeypatch, interpreted_loops):
     game = "bluff(dice1=2,dice2=1,faces=2)"
-    monkeypatch.setitem(gibson2012.CURVES, ("figure3b", "small"), (game, 2e3, "A note."))
-    monkeypatch.setitem(gibson2012.LINE_9, ("figure3b", "small"), (1e3, 1e3))
+    monkeypatch.setitem(gibson2012.CURVES, ("figure3b", "small"), (game, 5e2, "A note."))
+    monkeypatch.setitem(gibson2012.LINE_9, ("figure3b", "small"), (3e2, 3e2))
     monkeypatch.setitem(gibson2012.UNIFORM, game, 0.3)
     page = gibson2012.curve_figure(setting, "figure3b")
     curves = len(gibson2012.ALGORITHMS) + len(gibson2012.ALGORITHMS_OF_LINE_9)
     assert len(page.findings) == curves + len(gibson2012.OURS)
     assert page.figure.axes[0].lines[-1].get_label() == "uniform play"
-    monkeypatch.setitem(gibson2012.STACKS, "small", ((4, 5), 1e3))
+    monkeypatch.setitem(gibson2012.STACKS, "small", ((4, 5), 3e2))
     page = gibson2012.stack_figure(setting, "figure2b")
     assert len(page.findings) == 2 * (len(gibson2012.WITHOUT_OUTCOME) + len(gibson2012.OURS) - 1)  # no rivals by line 9
     assert page.figure.axes[0].lines[0].get_xdata().tolist() == [4, 5]
@@ -45,10 +45,10 @@ def test_gibsons_curves_and_stacks(setting, monkeypatch, interpreted_loops):
 def test_farina(setting, monkeypatch, interpreted_loops, name, traversals):
     monkeypatch.setattr(farina2020, "NAMES", {"kuhn_poker": "Kuhn"})
     monkeypatch.setattr(farina2020, "SEEDS", {name: {"small": (2, 2)}})
-    monkeypatch.setattr(farina2020, "TRAVERSALS", 50)
+    monkeypatch.setattr(farina2020, "TRAVERSALS", 15)
     page = farina2020.figure(setting, name)
     # As many histories as traversals of the whole tree, not counting what the last iteration touches beyond.
-    limit, curves = 50 * compile_game("kuhn_poker").num_nodes, Result.load(setting.folder / f"{name}.jsonl").curves
+    limit, curves = 15 * compile_game("kuhn_poker").num_nodes, Result.load(setting.folder / f"{name}.jsonl").curves
     assert len(curves) == 1 + 2 * len(farina2020.STEP_SIZES) == len(page.findings) - 2
     for curve in curves:
         assert limit <= curve.x()[-1] <= limit + 2 * traversals * 20  # no traversal in Kuhn poker is longer
