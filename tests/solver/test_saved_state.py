@@ -58,12 +58,12 @@ def assert_goes_on(path, tree, *arguments, **options):
     """A checkpoint after some iterations, taken over by a solver that has run elsewhere, ends where one run ends."""
     whole = Solver(tree, *arguments, seed=3, **options).run(2)
     whole.save_checkpoint(path)
-    before = whole.average_strategy()
+    before = whole.tables().tobytes()
     other = Solver(tree, *arguments, seed=8, **options).run(3).restore(path)
     assert_same_state(other, whole)
     spoil_scratch(other)
-    assert_same_state(other.run(3), whole.run(3))
-    assert not np.array_equal(before, whole.average_strategy())
+    assert_same_state(other.run(2), whole.run(2))
+    assert whole.tables().tobytes() != before
     return whole
 
 
@@ -192,7 +192,7 @@ def test_imperfect_recall_goes_on_bit_for_bit(kind, path):
     game = naive.game("goofspiel(num_cards=4,imp_info=False,points_order=descending)")
     by_rules = kind == "rules"  # threads expand nodes in an order that varies
     config = {"batch": 2, "threads": 1 + by_rules, "alternating": by_rules, "memory": "4GB"}
-    solvers = [Solver(game, "external", "rm", tree=kind, seed=seed, **config).run(2) for seed in (3, 8)]
+    solvers = [Solver(game, "external", "rm", tree=kind, seed=seed, **config).run(7) for seed in (3, 8)]
     assert not solvers[0].tree.perfect_recall
     solvers[0].save_checkpoint(path)
     copy, whole = (solver.state() for solver in (solvers[1].restore(path).run(2), solvers[0].run(2)))
