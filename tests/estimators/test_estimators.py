@@ -23,27 +23,28 @@ TWIN_GAMES = (
     *naive.RANDOM_GAMES,
 )
 # Few enough outcomes of the draws to go through them all.
-TINY_GAMES = ("kuhn_poker", "random:2:2", "random:2:6", "random:2:28", "random:3:2", "random:3:12", "random:3:28")
+TINY_GAMES = ("kuhn_poker", "random:2:2", "random:2:28", "random:3:2", "random:3:12", "random:3:28")
 
 
 def assert_is_exact_gradient(tree, root, player, strategy, gradient):
     exact = naive.exact_gradient(root, player, naive.to_dict(tree, strategy))
-    np.testing.assert_allclose(gradient, naive.sequences_to_array(tree, exact, player), atol=1e-12)
+    expected = naive.sequences_to_array(tree, exact, player)
+    np.testing.assert_allclose(gradient, np.broadcast_to(expected, np.shape(gradient)), atol=1e-12)
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
 @pytest.mark.parametrize("game", [*TWIN_GAMES, "leduc_poker"])
-@pytest.mark.parametrize("estimator", ["full", "full(traversal=True)", "full(pruning=True)"])
-def test_full_is_the_exact_gradient(estimator, game, zeros):
+def test_full_is_the_exact_gradient(game, zeros):
     tree, root = naive.tree_of(game), naive.root_of(game)
-    sampler = Sampler(tree, estimator, compiled=estimator == "full")
-    sampler.use(naive.random_strategy(tree, seed=1, zeros=zeros))
-    for player in range(tree.num_players):
-        assert_is_exact_gradient(tree, root, player, sampler.strategy, sampler.sum(player)[0])
-    # A strategy that changes is noticed.
-    sampler.use(naive.random_strategy(tree, seed=2, zeros=zeros))
-    for player in range(tree.num_players):
-        assert_is_exact_gradient(tree, root, player, sampler.strategy, sampler.sum(player)[0])
+    forms = ["full"] if game == "leduc_poker" else ["full", "full(traversal=True)", "full(pruning=True)"]
+    samplers = [Sampler(tree, form, compiled=form == "full") for form in forms]
+    for seed in (1, 2):  # a strategy that changes is noticed
+        strategy = naive.random_strategy(tree, seed=seed, zeros=zeros)
+        for sampler in samplers:
+            sampler.use(strategy)
+        for player in range(tree.num_players):
+            found = [sampler.sum(player)[0] for sampler in samplers]
+            assert_is_exact_gradient(tree, root, player, strategy, found)
 
 
 @pytest.mark.parametrize("uses", [0.0, 1e9])

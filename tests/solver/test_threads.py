@@ -147,8 +147,8 @@ class Sequential:
 def test_deterministic_threads_are_an_exact_batch(game, estimator, averaging, options, threads):
     solver = Solver(naive.tree_of(game), estimator, "rm", averaging, threads=threads, seed=3, **options)
     sequential = Sequential(solver, 3)
-    solver.run(25)
-    sequential.run(25)
+    solver.run(6)
+    sequential.run(6)
     ours, theirs = solver._engine, sequential.engine
     assert ours.strategy.tobytes() == theirs.strategy.tobytes()
     assert ours.tables.tobytes() == theirs.tables.tobytes()

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pyspiel
 import pytest
-from interpreted import plain_solver
+from interpreted import interpreted, plain_solver
 
 import mccfr_plus
 from mccfr_plus import ConfigError, GameError, PolicyFileError, Solver
@@ -25,15 +25,16 @@ from mccfr_plus.trees.scratch import new_scratch
 TOLERANCE = 1e-12
 
 # Deals before the players move and later ones, public outcomes, one and several hands, rules and a game in Python.
+SMALL = "leduc_ranks(ranks=2,suits=2)"
 GAMES = (
     "kuhn_poker",
     "leduc_poker",
-    "liars_dice(dice_sides=4)",
-    "liars_dice(numdice=2,dice_sides=3)",
+    "liars_dice(dice_sides=3)",
+    "liars_dice(numdice=2,dice_sides=2)",
     "one_card_poker(deck_size=13)",
-    "leduc_ranks(ranks=3,suits=2)",
+    SMALL,
     "bluff(dice1=2,dice2=1,faces=2)",
-    "nl_holdem_buckets(stack=6)",
+    "nl_holdem_buckets(stack=4)",
     "python_kuhn_poker",
 )
 pytestmark = pytest.mark.usefixtures("interpreted_public_trees")
@@ -50,7 +51,8 @@ def _estimate(tree, strategy, scratch, player):
 
 def gradient_of(tree, strategy, player):
     """Returns the gradient that `full` writes, ``[num_slots + num_players]``; 0 where it is not the player's."""
-    run = bind(_estimate, {ESTIMATE: estimate_with(mccfr_plus.Full(), tree_slots=tree.bindings)}, partial=True)
+    slots_of_tree = {ESTIMATE: estimate_with(mccfr_plus.Full(), tree_slots=tree.bindings)}
+    run = interpreted(bind(_estimate, slots_of_tree, partial=True))  # solvers below run it compiled
     scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
     run(tree.arrays, strategy, scratch, player)
     found, (begin, end) = np.zeros(tree.num_slots + 2), tree.arrays.slot_range[player : player + 2]
@@ -81,10 +83,10 @@ def test_rules_and_the_stored_tree_give_the_same_public_tree(name):
 
 
 def test_matrices_are_stored_once():
-    tree = PublicTree("liars_dice(numdice=2,dice_sides=3)")
+    tree = PublicTree("liars_dice(numdice=2,dice_sides=2)")
     starts = {tuple(row) for row in tree.arrays.ends[:, 0, 2:]}
-    assert len(tree.arrays.ends) == 4095
-    assert len(starts) <= 12  # 4 quantities of each of 3 faces, for both players
+    assert len(tree.arrays.ends) == 255
+    assert len(starts) <= 8  # 4 quantities of each of 2 faces, for both players
 
 
 @pytest.mark.parametrize("name", GAMES[:6])
@@ -118,14 +120,14 @@ def test_every_minimizer_runs(minimizer, interpreted_loops):
     np.testing.assert_allclose(public.evaluate(), stored.evaluate(), rtol=0, atol=1e-9)
 
 
-AVERAGES = ("uniform", "linear", "lazy", "exact", "last", "schedule(iterations=20)")
+AVERAGES = ("uniform", "linear", "lazy", "exact", "last", "schedule(iterations=6)")
 PAIRS = [pair for pair in itertools.product(("full", "public_chance"), AVERAGES) if pair != ("public_chance", "exact")]
 
 
 @pytest.mark.parametrize(("estimator", "averaging"), PAIRS)
 def test_every_average_runs(estimator, averaging, interpreted_loops):
-    solver = Solver(public_tree("leduc_poker"), estimator, "rm", averaging, seed=1).run(20)
-    assert mccfr_plus.nash_conv("leduc_poker", solver.average_policy()) == pytest.approx(solver.nash_conv(), abs=1e-12)
+    solver = Solver(public_tree(SMALL), estimator, "rm", averaging, seed=1).run(6)
+    assert mccfr_plus.nash_conv(SMALL, solver.average_policy()) == pytest.approx(solver.nash_conv(), abs=1e-12)
 
 
 COMPONENTS = [*(("full", each, None) for each in MINIMIZERS), *((first, "rm", last) for first, last in PAIRS)]
@@ -178,7 +180,7 @@ def test_policies_answer_for_states_and_are_saved(tmp_path):
 
 
 def test_public_chance_is_full_where_no_outcome_is_public():
-    full, sampled = (Solver(public_tree("nl_holdem_buckets(stack=6)"), e, "rm") for e in ("full", "public_chance"))
+    full, sampled = (Solver(public_tree("nl_holdem_buckets(stack=4)"), e, "rm") for e in ("full", "public_chance"))
     np.testing.assert_allclose(sampled.run(5).average_strategy(), full.run(5).average_strategy(), rtol=0, atol=1e-10)
 
 
@@ -195,7 +197,7 @@ def test_threads_share_the_tree(minimizer, alternating, interpreted_loops):
         Solver(public_tree("leduc_poker"), "full", minimizer, tree="public", threads=threads, alternating=alternating)
         for threads in (1, 2, 2, 3)
     ]
-    one, two, again, three = (run.run(5).average_strategy() for run in runs)
+    one, two, again, three = (run.run(2).average_strategy() for run in runs)
     np.testing.assert_allclose([two, three], [one, one], rtol=0, atol=1e-9)
     assert (two == again).all()
 
@@ -205,7 +207,7 @@ def test_tables_of_32_bits(minimizer):
     options = ((Solver, "float32"), (plain_solver, "float64"))
     single, double = (make(public_tree("leduc_poker"), "full", minimizer, dtype=dtype) for make, dtype in options)
     assert {single.tables().dtype, single._engine.strategy.dtype, single._engine.average.dtype} == {np.dtype("f4")}
-    assert single.run(20).nash_conv() == pytest.approx(double.run(20).nash_conv(), abs=1e-3)  # regrets may cancel
+    assert single.run(5).nash_conv() == pytest.approx(double.run(5).nash_conv(), abs=1e-3)  # regrets may cancel
     with pytest.raises(ConfigError, match="dtype='float32' needs a public tree: give tree='public'"):
         Solver("kuhn_poker", "full", dtype="float32")
 
@@ -216,7 +218,7 @@ def test_tables_of_32_bits(minimizer):
 )
 def test_checkpoints_go_on_bitwise(options, tmp_path):
     arguments = {"estimator": "full", "minimizer": "pdcfr+", "tree": "public", "seed": 3, **options}
-    solver = Solver("leduc_poker", **arguments).run(7)
+    solver = Solver(SMALL, **arguments).run(7)
     solver.save_checkpoint(tmp_path / "run")
     copy = Solver.from_checkpoint(tmp_path / "run")
     assert copy.tree.kind == "public"
