@@ -22,10 +22,9 @@ from mccfr_plus.trees.public import histories
 from mccfr_plus.trees.public.public_tree import PublicTree
 from mccfr_plus.trees.scratch import new_scratch
 
-TOLERANCE = 1e-12
+TOLERANCE, SMALL = 1e-12, "leduc_ranks(ranks=2,suits=2)"
 
 # Deals before the players move and later ones, public outcomes, one and several hands, rules and a game in Python.
-SMALL = "leduc_ranks(ranks=2,suits=2)"
 GAMES = (
     "kuhn_poker",
     "leduc_poker",
