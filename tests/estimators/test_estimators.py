@@ -43,8 +43,7 @@ def test_full_is_the_exact_gradient(game, zeros):
         for sampler in samplers:
             sampler.use(strategy)
         for player in range(tree.num_players):
-            found = [sampler.sum(player)[0] for sampler in samplers]
-            assert_is_exact_gradient(tree, root, player, strategy, found)
+            assert_is_exact_gradient(tree, root, player, strategy, [each.sum(player)[0] for each in samplers])
 
 
 @pytest.mark.parametrize("uses", [0.0, 1e9])

@@ -51,10 +51,9 @@ def test_indices_stay_within_bounds(tmp_path):
 
 
 def test_results_without_the_compiler_are_bitwise_identical():
+    digests = "[digest('kuhn_poker', 2), digest('kuhn_poker(players=3)', 1)]"
     exec(RUNS, names := {})
-    games = {"kuhn_poker": 2, "kuhn_poker(players=3)": 1}
-    found = run(f"print(json.dumps([digest(*each) for each in {games}.items()]))", NUMBA_DISABLE_JIT="1")
-    assert found == [names["digest"](*each) for each in games.items()]
+    assert run(f"print(json.dumps({digests}))", NUMBA_DISABLE_JIT="1") == eval(digests, names)
 
 
 def test_a_second_solver_compiles_nothing():

@@ -22,10 +22,9 @@ from mccfr_plus.trees.public import histories
 from mccfr_plus.trees.public.public_tree import PublicTree
 from mccfr_plus.trees.scratch import new_scratch
 
-TOLERANCE = 1e-12
+TOLERANCE, SMALL = 1e-12, "leduc_ranks(ranks=2,suits=2)"
 
 # Deals before the players move and later ones, public outcomes, one and several hands, rules and a game in Python.
-SMALL = "leduc_ranks(ranks=2,suits=2)"
 GAMES = (
     "kuhn_poker",
     "leduc_poker",
@@ -51,8 +50,8 @@ def _estimate(tree, strategy, scratch, player):
 
 def gradient_of(tree, strategy, player):
     """Returns the gradient that `full` writes, ``[num_slots + num_players]``; 0 where it is not the player's."""
-    slots_of_tree = {ESTIMATE: estimate_with(mccfr_plus.Full(), tree_slots=tree.bindings)}
-    run = interpreted(bind(_estimate, slots_of_tree, partial=True))  # solvers below run it compiled
+    estimate = estimate_with(mccfr_plus.Full(), tree_slots=tree.bindings)
+    run = interpreted(bind(_estimate, {ESTIMATE: estimate}, partial=True))  # solvers below run it compiled
     scratch = new_scratch(tree.arrays, tree.shape, np.zeros(1, np.uint64))
     run(tree.arrays, strategy, scratch, player)
     found, (begin, end) = np.zeros(tree.num_slots + 2), tree.arrays.slot_range[player : player + 2]
