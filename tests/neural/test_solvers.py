@@ -33,6 +33,7 @@ def path(tmp_path):
 
 
 GAMES = ("kuhn_poker(players=3)", "goofspiel(num_cards=3,imp_info=True,points_order=descending)", "matrix_pd")
+ERRORS = (TrainingError, KeyboardInterrupt)
 
 
 @pytest.mark.parametrize(("case", "game"), list(zip(CASES.values(), itertools.cycle(GAMES))), ids=CASES)
@@ -142,9 +143,6 @@ def test_every_network_is_trained_and_nothing_global_changes(case):
 def networks_of(solver):
     found = [part for part in solver._parts().values() if hasattr(part, "fit")]
     return {learner.name: learner for learner in found if learner.name != "target"}
-
-
-ERRORS = (TrainingError, KeyboardInterrupt)
 
 
 @pytest.mark.parametrize(("case", "error"), list(zip(CASES.values(), itertools.cycle(ERRORS))), ids=CASES)
