@@ -98,7 +98,7 @@ def test_converges_in_kuhn_poker(name):
     bar = 0.25 if kind == "NFSP" else {"tree": 0.03, "batched": 0.12}[representation]
     solver = getattr(neural, kind)("kuhn_poker", config, representation=representation, seed=1)
     if representation == "batched" and kind != "NFSP":  # each evaluation trains networks of the average
-        solver.run(10)  # seeds 1 to 3 were below 0.1 after 8 iterations
+        solver.run(10)  # seeds 1 and 2 were below 0.1 after 8 iterations
     else:
         solver.run(500, target_exploitability=bar)
     assert solver.exploitability() <= bar
