@@ -283,6 +283,8 @@ def test_the_report_of_a_right_game():
     assert report.lines[3].compared.startswith(f"{1 + 3 * 15:,} histories")
     assert report.lines[3].result == "bitwise identical"
     assert report.lines[4].compared == f"{3 * 1 + 2 + 3 * 4} information states"
+    *_, last = check_game("toy_signs_right", plays=1, max_nodes=40).lines
+    assert (last.check, last.compared) == ("tree", "more than 40 histories")
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -7,6 +7,7 @@ import pytest
 import mccfr_plus
 from mccfr_plus.cli import solve
 from mccfr_plus.files.json_files import read_json_lines
+from mccfr_plus.solver import choice
 from mccfr_plus.trees import memory
 
 LEDUC = ("solve", "leduc_poker", "--estimator=external", "--minimizer=rm", "--seed=7", "--quiet", "--json")
@@ -107,6 +108,12 @@ def test_imperfect_recall_has_both_nash_convs(command):
     assert "nash_conv, perfect recall" in outcome.out
 
 
+def test_short_traversals_by_rules_are_those_of_external_sampling():
+    chosen, why = choice._components_for("rules", mccfr_plus.load_game("phantom_ttt"), None, None)
+    assert chosen == {"estimator": "external", "averaging": "stochastic(gamma=1.0)", "symmetry": True}
+    assert "8 symmetries" in why
+
+
 RULES = ("auto", "rules", "outcome", "8 symmetries of the board are used")
 LAZY = ("lazy", "lazy", "outcome", "on the lazy tree a traversal")
 
@@ -114,7 +121,7 @@ LAZY = ("lazy", "lazy", "outcome", "on the lazy tree a traversal")
 @pytest.mark.parametrize(("tree", "chosen", "estimator", "reason"), [RULES, LAZY])
 def test_a_large_game_is_not_compiled(command, monkeypatch, tree, chosen, estimator, reason, interpreted_loops):
     # As plain Python, a traversal of external sampling, which is chosen otherwise, takes too long.
-    monkeypatch.setattr("mccfr_plus.solver.choice._EXTERNAL_MAX_NODES_BY_RULES", 1)
+    monkeypatch.setattr(choice, "_EXTERNAL_MAX_NODES_BY_RULES", 1)
     monkeypatch.setattr(solve, "_SHORT_EVALUATION", 0.0)
     monkeypatch.setattr(solve, "local_bound", lambda *_, **__: None)  # a fast machine finds one in time
     outcome = command("solve", "phantom_ttt", "--iterations=2", "--seed=1", "--json", f"--tree={tree}")

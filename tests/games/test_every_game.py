@@ -68,7 +68,7 @@ def test_registered_with_its_defaults(game):
 @every_small_game
 @pytest.mark.parametrize("plays", [10, pytest.param(300, marks=pytest.mark.slow)])
 def test_keeps_the_contract(name, plays, monkeypatch):
-    monkeypatch.setattr(rules, "_MARGIN", 1 << 10)  # the arrays have some hundred entries
+    monkeypatch.setattr(rules, "_MARGIN", 1 << 10)  # kernels write to arrays of some hundred entries
     report = mccfr_plus.check_game(name, plays=plays)
     assert [line.check for line in report.lines] == [*checks_of_plays(name), "tree", "recall", "codes", "tensors"]
 

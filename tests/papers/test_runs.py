@@ -45,10 +45,10 @@ def test_gibsons_curves_and_stacks(setting, monkeypatch, interpreted_loops):
 def test_farina(setting, monkeypatch, interpreted_loops, name, traversals):
     monkeypatch.setattr(farina2020, "NAMES", {"kuhn_poker": "Kuhn"})
     monkeypatch.setattr(farina2020, "SEEDS", {name: {"small": (2, 2)}})
-    monkeypatch.setattr(farina2020, "TRAVERSALS", 15)
+    monkeypatch.setattr(farina2020, "TRAVERSALS", most := 15 if traversals == 1 else 45)
     page = farina2020.figure(setting, name)
     # As many histories as traversals of the whole tree, not counting what the last iteration touches beyond.
-    limit, curves = 15 * compile_game("kuhn_poker").num_nodes, Result.load(setting.folder / f"{name}.jsonl").curves
+    limit, curves = most * compile_game("kuhn_poker").num_nodes, Result.load(setting.folder / f"{name}.jsonl").curves
     assert len(curves) == 1 + 2 * len(farina2020.STEP_SIZES) == len(page.findings) - 2
     for curve in curves:
         assert limit <= curve.x()[-1] <= limit + 2 * traversals * 20  # no traversal in Kuhn poker is longer

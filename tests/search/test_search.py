@@ -31,7 +31,6 @@ STARTS = {
     "one_card_poker(deck_size=20)": 1,
     TURN.format("100%"): 1,
 }
-MATRICES = list(STARTS)[:-1]
 MORE_ACTIONS = {TURN.format("100%"): (TURN.format("0.5 1"), 1), POKER.format("fcpa"): (POKER.format("fchpa"), "chance")}
 SAFE = ("resolve", "maxmargin", "reach")
 public_tree = functools.cache(PublicTree)

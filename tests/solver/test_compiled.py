@@ -4,6 +4,7 @@ Other tests run loops as Python. Each combination is compiled here, so that most
 """
 
 import naive
+import pairs_game  # noqa: F401  (registers it)
 import pytest
 from combinations import covering
 from interpreted import plain_solver
@@ -52,3 +53,9 @@ def test_compiled_loops_give_the_bits_of_python(combination):
         ours, theirs = bytes_of(compiled), bytes_of(plain)
         assert [name for name in ours if ours[name] != theirs[name]] == []
         assert compiled.nodes_touched == plain.nodes_touched > 0
+
+
+def test_a_compiled_loop_uses_symmetries_as_python_does():
+    plain, compiled = (make("pairs_game", "outcome", symmetry=True, seed=1).run(20) for make in (plain_solver, Solver))
+    assert (plain.average_strategy() == compiled.average_strategy()).all()
+    assert plain.nodes_touched == compiled.nodes_touched

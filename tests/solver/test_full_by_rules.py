@@ -112,24 +112,29 @@ def test_a_checkpoint_goes_on_bitwise(tmp_path, estimator):
 @pytest.mark.parametrize(
     ("estimator", "tree", "threads"), [(TRAVERSAL, "rules", 1), (TRAVERSAL, "rules", 2), (MATRIX, "compiled", 2)]
 )
-def test_interruptions_change_nothing(estimator, tree, threads):
+def test_interruptions_change_nothing(estimator, tree, threads, monkeypatch):
     solver, is_over = Solver(KUHN, estimator, "rm+", tree=tree, threads=threads).run(1), threading.Event()
-    count = 0
+    run_to, num_cut = solver._engine._run_to, 0
+
+    def counting(target):
+        nonlocal num_cut
+        run_to(target)
+        num_cut += solver.iterations < target
 
     def interrupt():
-        nonlocal count
         while not is_over.wait(1e-3):
             solver._engine.interrupt()
-            count += 1
 
+    monkeypatch.setattr(solver._engine, "_run_to", counting)
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        while count < 10:
-            solver.run(100)
+        while num_cut < 3 and solver.iterations < 1_000_000:
+            solver.run(1000)
     finally:
         is_over.set()
         thread.join()
+    assert num_cut >= 3
     once = Solver(KUHN, estimator, "rm+", tree=tree, threads=threads).run(solver.iterations)
     assert (solver.average_strategy() == once.average_strategy()).all()
     assert solver.nodes_touched == once.nodes_touched
@@ -156,6 +161,7 @@ def test_orders_of_dice_have_one_entry(threads):
     for key, found in strategies(solver).items():
         assert found == pytest.approx(expected[key], abs=1e-12), key
     assert solver.nodes_touched == stored.nodes_touched  # in both orders
+    assert solver.nash_conv() == pytest.approx(stored.nash_conv(), abs=1e-12)
     rows, columns, values = entries_of(solver)
     assert len(set(zip(rows.tolist(), columns.tolist(), strict=True))) == len(rows)
     leaves = flattening.entries_of(stored.tree.arrays_with_leaves, 0)[2]  # which adds up, too

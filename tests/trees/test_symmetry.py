@@ -18,7 +18,7 @@ from mccfr_plus.games.symmetries import board_symmetries
 from mccfr_plus.trees.by_rules.frames import RulesKeys
 from mccfr_plus.trees.order import representative_states
 
-# `mccfr-plus evaluate --symmetry` is tested with compiled kernels, and slow tests have some.
+# `tests/solver/test_compiled.py` compiles a loop with symmetries.
 pytestmark = pytest.mark.usefixtures("interpreted_loops", "interpreted_evaluation")
 
 PAIRS, HEX, HEX_WITH_TURNS = (

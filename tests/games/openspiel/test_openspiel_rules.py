@@ -144,7 +144,7 @@ def turned(name):
 
 @pytest.fixture(autouse=True)
 def quick_checks(monkeypatch):
-    """Margins beside arrays of at most some hundred entries are shorter, and sizes of games are not estimated."""
+    """Margins are shorter: kernels write to arrays of at most some hundred entries. Sizes are not estimated."""
     monkeypatch.setattr(rules, "_MARGIN", 1 << 10)
     monkeypatch.setattr(rules.Budget, "check_estimate", lambda *_: None)
 
