@@ -244,7 +244,7 @@ class PowerAverage(Component):
     ``average[slot]``; see `AverageMethod.accumulate`.
 
     Args:
-        gamma: The exponent, from 0 to 30; ``"last"`` ignores it.
+        gamma: The exponent, from 0 to 30; ignored if `method` is ``"last"``.
         method: How the sums are computed; see above.
 
     Examples:

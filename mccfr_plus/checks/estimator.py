@@ -48,8 +48,8 @@ def check_estimator(
         estimator: An estimator or its short name.
         baseline: Control variates to use in the check; see `Solver`.
         batch: Number of traversals per gradient.
-        games: Games used for the check: outcomes are enumerated where they are few; the smallest and the largest game
-            are sampled. Default: four tiny games, and Kuhn and Leduc poker for the z-tests.
+        games: Games used for the check. Outcomes are enumerated in games that have few; gradients are also sampled in
+            the smallest and the largest game. Default: four tiny games, and Kuhn and Leduc poker for the z-tests.
         samples: Number of gradients to sample per player and game. Default: as many as can be sampled in two seconds
             per game.
         seed: Seed for strategies, sampling weights and draws.

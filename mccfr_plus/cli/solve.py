@@ -97,8 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
     add("--threads", type=command.whole(), help="Number of threads. Default: 1.")
     meaning = (
-        "Sample on a Ray cluster, given as ray, ray://HOST:PORT or HOST:PORT. The value local makes this "
-        "process do the sampling, with the same results."
+        "Sample on a Ray cluster, given as ray, ray://HOST:PORT or HOST:PORT. With --cluster=local, this process does "
+        "the sampling, with the same results."
     )
     add("--cluster", metavar="ADDRESS", help=meaning)
     meaning = f"Number of sampling processes on the cluster. Default: {_WORKERS}."

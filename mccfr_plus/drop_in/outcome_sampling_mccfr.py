@@ -14,9 +14,9 @@ class OutcomeSamplingSolver(DropInSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3) with OpenSpiel's exploration by default.
 
     It differs from OpenSpiel's solver in the average, which is updated at the opponent's infosets on the sampled
-    history or, with more than two players, by an additional traversal. OpenSpiel updates the traversing player's
-    infosets, weighted by reach / sampling probability, and omits infosets that the opponents' current strategies do not
-    reach.
+    history or, with more than two players, by an additional traversal. OpenSpiel updates it at the
+    traversing player's infosets, weighted by reach probability / sampling probability, and omits infosets that the
+    opponents' current strategies do not reach.
 
     Args:
         game: A `pyspiel.Game` of any size.

@@ -82,8 +82,9 @@ class Solver(IterativeSolver):
         history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints include them.
 
     Raises:
-        GameError: If the game cannot be compiled, or if a component does not support it (as with imperfect recall).
-        ConfigError: If a component is unknown, if its parameters are out of range, or if components cannot be combined.
+        GameError: If the game cannot be compiled, or if a component does not support it (for example, because of
+        imperfect recall). ConfigError: If a component is unknown, if its parameters are out of range, or if components
+        cannot be combined.
 
     Examples:
         >>> import mccfr_plus
