@@ -83,8 +83,8 @@ class Solver(IterativeSolver):
 
     Raises:
         GameError: If the game cannot be compiled, or if a component does not support it (for example, because of
-        imperfect recall). ConfigError: If a component is unknown, if its parameters are out of range, or if components
-        cannot be combined.
+            imperfect recall).
+        ConfigError: If a component is unknown, if its parameters are out of range, or if components cannot be combined.
 
     Examples:
         >>> import mccfr_plus
