@@ -28,8 +28,8 @@ BIBLIOGRAPHY = {entry[1]: entry[0] for entry in _ENTRY.finditer(_TEXT)}
 def cite(solver: Solver) -> str:
     """Returns BibTeX entries for the components of a solver, for OpenSpiel and for this package.
 
-    A user-defined component is cited if its class has ``references``: keys of `BIBLIOGRAPHY` or whole BibTeX entries,
-    which begin with ``@``.
+    A user-defined component is cited if its class has an attribute ``references`` that contains keys of `BIBLIOGRAPHY`
+    or complete BibTeX entries, which begin with ``@``.
 
     Raises:
         ConfigError: If the argument is not a solver, or a component has an unknown reference.

@@ -29,7 +29,7 @@ class MccfrPlusError(Exception):
 
 
 class GameError(MccfrPlusError, ValueError):
-    """Raised if a game does not exist, cannot be solved here, or returns something invalid.
+    """Raised if a game does not exist, cannot be solved by this package, or returns something invalid.
 
     Examples:
         >>> import mccfr_plus

@@ -229,14 +229,15 @@ class PowerAverage(Component):
 
     * ``"auto"``: exact for `full`; for other estimators, lazy with perfect recall and stochastic with imperfect recall.
     * ``"exact"``: adds the whole strategy in every iteration, in O(sequences) time; OpenSpiel calls this FULL.
-    * ``"per_history"``: like ``"exact"``, but at information sets that their player reaches through several pasts
-      (imperfect recall), each past is weighted by its number of histories, as in OpenSpiel's CFR.
+    * ``"per_history"``: like ``"exact"``, but at information sets that their player can reach through several
+      pasts (imperfect recall), each past is weighted by its number of histories, as in OpenSpiel's CFR.
     * ``"lazy"``: equal to ``"exact"`` up to rounding, in O(touched infosets) time. The game must have perfect recall.
     * ``"stochastic"``: adds the strategy at visited infosets, weighted by 1 / (probability of the visit). The result
       is unbiased but noisy.
-    * ``"sampled"``: like ``"stochastic"``, but counts the action drawn for the opponent, which gives the empirical
-      distribution of play. In a matrix game, the average over k iterations of `external(sample_per_infoset=True)` mixes
-      at most k actions per player (Grigoriadis, Khachiyan 1995). Two players only.
+    * ``"sampled"``: like ``"stochastic"``, but counts the action drawn for the opponent; the result is the
+      empirical distribution of play. In a matrix game, the average over k iterations of
+      `external(sample_per_infoset=True)` mixes at most k actions per player (Grigoriadis, Khachiyan 1995). Two players
+      only.
     * ``"optimistic"``: a biased average, for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: the last strategy instead of an average. The last strategy need not converge.
 
@@ -287,7 +288,7 @@ class PowerAverage(Component):
         return frozenset() if self.method == "last" else frozenset({needs.AVERAGE})
 
     def weights(self) -> tuple[float, np.ndarray]:
-        """Returns gamma, and the weights of iterations 0, 1, ... that differ from t^gamma: ``[any]`` float64."""
+        """Returns gamma, and the weights of the first iterations if they differ from t^gamma: ``[any]`` float64."""
         return float(self.gamma), np.zeros(0)
 
 

@@ -47,7 +47,7 @@ class RegretBound:
     """A bound on a player's average regret, and its source.
 
     Attributes:
-        value: The bound, in units of payoff; for weighted iterations, it is a bound on the weighted average.
+        value: The bound, in units of payoff; for weighted iterations, it is a bound on the weighted average regret.
         theorem: Author, year and number of the theorem.
         assumptions: Conditions of the theorem.
         probability: Minimum probability with which the bound holds; 1.0 if nothing is sampled.
@@ -86,16 +86,18 @@ def regret_bound(
     """Returns the tightest bound on a player's average regret that this package knows, or None if it knows none.
 
     The bound holds for simultaneous and alternating updates and any number of players, but not with baselines or fast
-    threads. docs/background/bounds.md has formulas and sources; `bounds.why_no_bound` explains a missing bound.
+    threads. docs/background/bounds.md gives the formulas and their sources; `bounds.why_no_bound` explains why a bound
+    is missing.
 
     Args:
         tree: The game.
         player: The player whose regret is bounded.
-        iterations: T, at least 1, fixed before the run or by a rule that is independent of the draws.
+        iterations: The number of iterations T, at least 1, fixed before the run or by a rule that is independent of the
+            draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
         averaging: The average, with weights t^gamma, or its short name. Default: the minimizer's default.
-        p: Probability that the bound fails, in (0, 1); unused for exact gradients.
+        p: Maximum probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:
         ConfigError: If an argument is unknown or out of range.
@@ -259,13 +261,13 @@ def dilated_bound(
 
 
 def measured_regret(solver: Solver, iterations: int, gamma: float = 0.0) -> np.ndarray:
-    """Runs a new solver and returns each player's exact average regret, ``[num_players]`` float64.
+    """Runs a new solver and returns each player's exact average regret, as a float64 array of shape ``[num_players]``.
 
         R_i / W = (max over plans x of <sum of w_t g_t, x> - sum of w_t <g_t, x_t>) / W,   w_t = t^gamma, W = sum of w_t
 
-    Here, g_t is player i's exact gradient against the others' strategies at the time when i's gradient was estimated:
-    with alternating updates, the players before i have already been updated. x_t is i's strategy. The game must be
-    small, since each iteration makes full traversals.
+    Here, x_t is player i's strategy, and g_t is player i's exact gradient against the strategies that the other
+    players have when i's gradient is estimated; with alternating updates, the players before i have already been
+    updated by then. The game must be small, since each iteration requires full traversals.
 
     Args:
         solver: A new solver for a game with perfect recall. Modified in place.

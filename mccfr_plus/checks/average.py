@@ -67,7 +67,8 @@ def check_average(
         unbiased: Whether the average must be unbiased. Default: True except for ``"optimistic"``.
         seed: Seed for strategies and draws.
 
-    ``figures["bias"]`` of the report is the largest error of an averaged probability, which is 0 where a test is exact.
+    ``figures["bias"]`` of the report is the largest error of any averaged probability; this error is 0 where a test is
+    exact.
 
     Raises:
         CheckError: If the average is biased, writes NaN, or adds nothing.

@@ -48,8 +48,9 @@ def check_estimator(
         estimator: An estimator or its short name.
         baseline: Control variates to use in the check; see `Solver`.
         batch: Number of traversals per gradient.
-        games: Games used for the check. Outcomes are enumerated in games that have few; gradients are also sampled in
-            the smallest and the largest game. Default: four tiny games, and Kuhn and Leduc poker for the z-tests.
+        games: Games used for the check. Outcomes are enumerated in games that have few of them; gradients are also
+            sampled in the smallest and the largest game. Default: four tiny games, and Kuhn and Leduc poker for z-tests
+            of sampled gradients.
         samples: Number of gradients to sample per player and game. Default: as many as can be sampled in two seconds
             per game.
         seed: Seed for strategies, sampling weights and draws.
@@ -69,7 +70,8 @@ def check_estimator(
     estimate_with(config.estimator)  # raises without a kernel
     if GRADIENTS not in config.estimator.provides:
         raise ConfigError(
-            f"{config.estimator!r} estimates regrets up to a factor per infoset: only gradients can be checked."
+            f"{config.estimator!r} estimates regrets only up to a factor that depends on the infoset: only gradients "
+            "can be checked."
         )
     new_state(seed)  # validates the seed
     if samples is not None:

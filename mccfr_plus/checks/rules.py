@@ -40,13 +40,14 @@ def check_game(game: pyspiel.Game | str, *, plays: int = 300, max_nodes: int = 1
     For a game without compiled rules, checks legal actions, chance, payoffs and recall.
 
     Args:
-        game: The game or its game string; choose small parameters.
+        game: The game or its game string; choose parameters that make the game small.
         plays: Number of random plays.
         max_nodes: The whole tree and all states are compared if the game has at most this number of histories.
         seed: Seed for the plays.
 
     Raises:
-        CheckError: At the first error. If rules and pyspiel differ, the message contains the history.
+        CheckError: At the first error. If the compiled rules and pyspiel differ, the message contains the history at
+            which they differ.
         ConfigError: If `plays` or `max_nodes` is out of range.
 
     Examples:

@@ -137,7 +137,7 @@ def parser_of(verb: str) -> Parser:
     module = importlib.import_module(f"mccfr_plus.cli.{verb}")
     parser = Parser(verb, module.SUMMARY, module.NOTES)
     module.add_arguments(parser)
-    meaning = "Import this module, given by name or file, to register games or components; may be repeated."
+    meaning = "Import this module, given by its name or file, to register games or components; may be repeated."
     parser.add_argument(
         "--import", dest="imports", metavar="MODULE", type=text, action="append", default=[], help=meaning
     )

@@ -23,7 +23,7 @@ algorithms
   external, outcome(epsilon=0.3), ...     an estimator with the minimizer rm and rm's default average
   external(minimizer=rm+, averaging=linear, batch=8)
                                           also: alternating, baseline, symmetry, threads
-  cfr, cfr+, lcfr, dcfr, pcfr+            full traversals, named as in their papers
+  cfr, cfr+, lcfr, dcfr, pcfr+            algorithms with full traversals, named as in their papers
   deep_cfr, dream(traversals=200), neural:escher, nfsp
                                           neural solvers
   openspiel:external, openspiel:cfr+ ...  OpenSpiel's C++ solvers: cfr, cfr+, external, outcome
@@ -41,10 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     algorithms, default = "Algorithms, separated by commas. Default: external,outcome,cfr+.", "external,outcome,cfr+"
     add("--algorithms", metavar="SPEC,...", type=specs, default=specs(default), help=algorithms)
     add("--seeds", metavar="N", type=whole(1, 10_000), default=5, help="Number of seeds per algorithm. Default: 5.")
-    add("--nodes", metavar="N", type=whole(), help="Length of a run in histories touched, such as 1e7.")
+    add("--nodes", metavar="N", type=whole(), help="Length of a run, as a number of histories visited, such as 1e7.")
     add("--iterations", metavar="N", type=whole(), help="Length of a run in iterations.")
     add("--seconds", metavar="SECONDS", type=positive, help="Length of a run in seconds.")
-    add("--out", metavar="DIR", type=text, help="Write records, pictures and a report to this directory.")
+    add("--out", metavar="DIR", type=text, help="Write records, plots and a report to this directory.")
     add("--processes", metavar="N", type=whole(1, 10_000), help="Number of parallel runs. Default: one per core.")
     add("--cluster", metavar="ADDRESS", type=text, help="Run on a Ray cluster: ray, ray://HOST:PORT or HOST:PORT.")
     command.add_json(parser)
@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     if arguments.cluster is not None and arguments.processes is not None:
-        raise UsageError("--processes cannot be combined with --cluster, which uses all free CPUs: give only one.")
+        raise UsageError(
+            "--processes cannot be combined with --cluster, which uses all free CPUs: give only one of these options."
+        )
     command.show_notes()
     try:
         with contextlib.ExitStack() as stack:

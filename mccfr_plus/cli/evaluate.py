@@ -25,7 +25,7 @@ _AGAINST_SHARE = 0.4  # of these seconds
 _MAX_SECONDS = 3600.0  # of an exact evaluation with compiled rules
 NOTES = """
   value            expected payoff when all players follow the policy
-  best response    expected payoff of the best response to the other players
+  best response    expected payoff of a best response to the other players' strategies
   NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
   exploitability   NashConv / number of players, in units of the game's payoffs
 
@@ -33,8 +33,8 @@ The numbers are exact if the game's tree fits into memory or the game has compil
 the flag --estimate, they are estimated by playing games for the time given by --seconds. They are also estimated if an
 exact evaluation would take longer than --seconds, or longer than an hour if --seconds is not given. Each number is then
 marked as an estimate, a lower bound (rely on the lower end of its confidence interval) or an upper bound (rely on the
-upper end). The lower bound is the best of several estimates, whose intervals are valid simultaneously. A small lower
-bound on the exploitability does not show that a policy is good.
+upper end). The lower bound is the best of several estimates, whose confidence intervals are simultaneously valid. A
+small lower bound on the exploitability does not show that a policy is good.
 
 With --against=OTHER, POLICY plays in each seat in turn against OTHER in all other seats. The result is exact if the
 tree fits into memory; otherwise it is estimated, with control variates for chance and for the policies' actions.
@@ -50,9 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"Time limit for estimates (default: {_SECONDS:g}) and, if given, for an exact evaluation with compiled rules."
     )
     add("--seconds", type=command.positive, help=meaning)
-    add("--against", metavar="OTHER", help="Also play against this policy, given as a file or as the word uniform.")
+    add(
+        "--against",
+        metavar="OTHER",
+        help="Also let POLICY play against this policy, given as a file or as the word uniform.",
+    )
     add("--memory", type=command.memory_size, help="Memory limit, such as 4GB. Default: half of the free memory.")
-    command.add_seed(parser, "Seed of the estimates.")
+    command.add_seed(parser, "Seed for the estimates.")
     command.add_json(parser)
 
 

@@ -30,7 +30,7 @@ The formats csv, json and parquet write POLICY with one row per information stat
   action              OpenSpiel's number for the action
   action_name         OpenSpiel's name for the action, or its number if the name depends on the state
   probability         the probability that the policy assigns to the action
-  reach               probability of reaching the information state if all players follow the policy; only with a
+  reach               the probability of reaching the information state if all players follow the policy; only with a
                       compiled tree
 
 A JSON file is a list of objects. Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'. The format efg
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> None:
     if out is not None:
         require_new(out, PolicyFileError)
     elif kind == "parquet":
-        raise UsageError("--format=parquet is a binary format: give --out=FILE.")
+        raise UsageError("--format=parquet writes a binary file: give --out=FILE.")
     if kind == "parquet" and not (find_spec("pandas") and find_spec("pyarrow")):
         raise ConfigError("Parquet needs pandas and pyarrow: pip install 'mccfr_plus[export]'.")
     content: str | bytes

@@ -34,7 +34,7 @@ _LOCALHOST = "127.0.0.1"
 _SECONDS = 5.0
 _QUIT = ("q", "quit", "exit")
 NOTES = """
-You see only what the player in your seat may see: the information state or, in some games, cards, dice, bets and the
+You see only what the player in your seat may see: the information state or (in some games) the cards, dice, bets and
 board. At the end of a game, all actions are shown. In the terminal, type
   an action     by its number or its name
   ?             to see the policy's probabilities at your information state
@@ -45,20 +45,25 @@ board. At the end of a game, all actions are shown. In the terminal, type
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     command.add_game(parser)
     add = parser.add_argument
-    add("policy", metavar="POLICY", nargs="?", help=f"{command.POLICY_HELP} Without it, the game is solved first.")
+    add(
+        "policy",
+        metavar="POLICY",
+        nargs="?",
+        help=f"{command.POLICY_HELP} If no POLICY is given, the game is solved first.",
+    )
     add("--seat", type=command.whole(0), help="Your seat, counted from 0. By default, you take each seat in turn.")
     add("--games", type=command.whole(), help="Number of games to play in the terminal. Default: no limit.")
     command.add_seed(parser, "Seed for chance and for the policy's actions.")
-    meaning = f"Time for solving the game if no POLICY is given. Default: {_SECONDS:g}."
+    meaning = f"Time in seconds for solving the game if no POLICY is given. Default: {_SECONDS:g}."
     add("--seconds", type=command.positive, help=meaning)
     meaning = (
-        "Seconds per move for re-solving the current subgame with maxmargin. The policy's game may then have "
+        "Seconds per move for re-solving the current subgame with maxmargin. With search, the policy's game may have "
         "fewer actions than GAME. Default: no search."
     )
     add("--search", metavar="SECONDS", type=command.positive, help=meaning)
     meaning = "Number of actions before search begins. By default, it begins after the first public chance outcome."
     add("--search_start", metavar="N", type=command.whole(), help=meaning)
-    meaning = "Play on a local web page, which needs Flask (pip install 'mccfr_plus[browser]')."
+    meaning = "Play on a local web page. This option needs Flask: pip install 'mccfr_plus[browser]'."
     add("--browser", action="store_true", help=meaning)
     add("--port", type=command.whole(0, 65535), help="Port for the page. Default: any free port.")
     command.add_quiet(parser)

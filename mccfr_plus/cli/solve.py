@@ -247,7 +247,7 @@ def _lock_of(arguments: argparse.Namespace) -> CheckpointLock:
     path, policy = arguments.checkpoint, arguments.policy_out
     own = os.path.realpath(path)
     if policy is not None and os.path.realpath(policy) in (own, f"{own}.lock"):
-        raise UsageError(f"--policy_out={policy} is the checkpoint or its lock file: choose another name.")
+        raise UsageError(f"--policy_out={policy} names the checkpoint or its lock file: choose another name.")
     if arguments.resume and not os.path.exists(path):
         raise CheckpointError(f"there is no checkpoint {path} to resume from: leave out --resume to start a new run.")
     lock = CheckpointLock(path)

@@ -20,8 +20,9 @@ NOTES = """
   histories          all nodes of the tree: decision nodes, chance nodes and terminal nodes
   information sets   sets of decision nodes that the player to move cannot distinguish
   sequences          a player's (information set, action) pairs and the empty sequence
-  M-value            the sum, over a player's action sequences, of the square root of the number of information sets
-                     with that sequence; it bounds the regret of CFR (Lanctot et al. 2009, section 4)
+  M-value            the sum, over a player's action sequences, of the square root of the number of the player's
+                     information sets reached with that sequence; it bounds the regret of CFR
+                     (Lanctot et al. 2009, section 4)
   memory             memory of the tree, of the arrays over information sets and actions (without texts), and the
                      additional memory of external sampling with regret matching
 

@@ -33,7 +33,7 @@ NOTES = f"""
 The page is a single file that works offline. It lists the information states, starting with those that are reached most
 often, and can be searched for words and "quoted phrases". For each action of the selected information state, it shows
   probability   the probability that the policy assigns to the action
-  value         the player's expected payoff after the action, given that play has reached the information state
+  value         the acting player's expected payoff after the action, given that play has reached the information state
   regret        the action's value minus the policy's value; if positive, playing the action more often pays
 If the other players' strategies never lead to an information state, dashes are shown instead of values. For a game that
 is too large to compile, the page shows the information states of the {MOST_HISTORIES:,} most probable histories,
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     name, source, out = arguments.game, arguments.policy, arguments.out
     if out is not None:
         if os.path.realpath(out) == os.path.realpath(source):
-            raise UsageError(f"--out={out} is the file of the policy itself: choose another name.")
+            raise UsageError(f"--out={out} names the file of the policy itself: choose another name.")
         require_kind(out, UsageError, begins=b"<!DOCTYPE html>")
     (policy,), tree = command.policies_and_tree(load_game(name), [source])
     content = _page(name, source, policy, tree)

@@ -9,14 +9,14 @@ from mccfr_plus.policies.table import infoset_values
 from mccfr_plus.solver.solver import Solver
 from mccfr_plus.trees.game_tree import compile_game
 
-SUMMARY = "Compile the common kernels in advance, so that later commands need not compile them."
+SUMMARY = "Compile commonly used kernels in advance, so that later commands need not compile them."
 
 _SOLVERS = [(estimator, rule) for estimator in ("external", "outcome", "full") for rule in ("rm", "rm+")]
 _SOLVERS.append(("full", "pdcfr+"))  # the default on small games
 NOTES = """
-This command compiles the estimators external, outcome and full with the minimizers rm and rm+, full with pdcfr+, and
-the kernels of evaluate, view and export. Any other combination is compiled on first use, which takes about 4 seconds.
-Compiled kernels are kept on disk until the package or Numba changes.
+This command compiles each of the estimators external, outcome and full with each of the minimizers rm and rm+;
+the estimator full with pdcfr+; and the kernels of evaluate, view and export. Any other combination is compiled on first
+use, which takes about 4 seconds. Compiled kernels are kept on disk until the package or Numba changes.
 """
 
 

@@ -117,7 +117,7 @@ class Cluster(contextlib.AbstractContextManager):
         """Returns Ray's descriptions of the living nodes that have CPUs; raises ClusterError if there is none."""
         found = [node for node in self.ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not found:
-            raise ClusterError("the cluster has no CPU: start a node with `ray start --num-cpus=N`.")
+            raise ClusterError("the cluster has no CPUs: start a node with `ray start --num-cpus=N`.")
         return found
 
     def on_every_node(self, advice: str, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:

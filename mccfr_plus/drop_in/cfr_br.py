@@ -13,7 +13,8 @@ from mccfr_plus.minimizers import RegretMatching, RegretMatchingPlus
 class CFRBRSolver(FullCFRSolver):
     """CFR-BR: each player runs CFR against the other's best response (Johanson et al. 2012).
 
-    If there are several best responses, OpenSpiel's solver may choose a different one, and the policies then differ.
+    If there are several best responses, OpenSpiel's solver may choose a different one than this solver, and the two
+    solvers' policies then differ.
 
     Args:
         game: A two-player zero-sum `pyspiel.Game`.

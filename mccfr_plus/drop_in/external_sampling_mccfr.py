@@ -17,15 +17,17 @@ from mccfr_plus.minimizers import RegretMatching
 class ExternalSamplingSolver(DropInSolver):
     """External sampling MCCFR (Lanctot et al. 2009, section 3, equation 11).
 
-    Unlike in OpenSpiel, SIMPLE is unbiased for any number of players. OpenSpiel averages player i + 1's policy during
-    player i's traversals. With more than two players, whether an infoset is visited then depends on a third player's
-    changing policy, which biases the average; this solver therefore makes an additional traversal for the average.
+    Unlike in OpenSpiel, the SIMPLE average is unbiased for any number of players. OpenSpiel averages player i + 1's
+    policy during player i's traversals. With more than two players, whether an infoset is visited then depends on a
+    third player's changing policy, which biases the average; this solver therefore makes an additional traversal for
+    the average.
 
     Args:
         game: A `pyspiel.Game` of any size.
         average_type: SIMPLE adds the policy at the infosets that a sampled traversal visits. FULL adds the whole policy
-            in every iteration, in O(infosets) time, and has the least variance. FULL averages the policies played in
-            iterations 1 .. t, of which the first is uniform; OpenSpiel averages those obtained after the iterations.
+            in every iteration, in time linear in the number of infosets, and has the lower variance. FULL averages the
+            policies played in iterations 1 .. t, of which the first is uniform; OpenSpiel averages those obtained after
+            the iterations.
         seed: An integer for a repeatable run, a NumPy generator, or None for a random seed.
 
     Raises:

@@ -13,9 +13,9 @@ from mccfr_plus.minimizers import RegretMatching
 class OutcomeSamplingSolver(DropInSolver):
     """Outcome sampling MCCFR (Lanctot et al. 2009, section 3) with OpenSpiel's exploration by default.
 
-    It differs from OpenSpiel's solver in the average, which is updated at the opponent's infosets on the sampled
-    history or, with more than two players, by an additional traversal. OpenSpiel updates it at the
-    traversing player's infosets, weighted by reach probability / sampling probability, and omits infosets that the
+    This solver differs from OpenSpiel's solver in the average, which is updated at the opponent's infosets on the
+    sampled history or, with more than two players, by an additional traversal. OpenSpiel updates the average at
+    the traversing player's infosets, weighted by reach probability / sampling probability, and omits infosets that the
     opponents' current strategies do not reach.
 
     Args:

@@ -67,7 +67,9 @@ class ExternalSamplingMCCFRSolver(_CppPolicies, ExternalSamplingSolver):
         self, game: pyspiel.Game, seed: Seed = 0, avg_type: pyspiel.MCCFRAverageType = pyspiel.MCCFRAverageType.SIMPLE
     ):
         if not isinstance(avg_type, pyspiel.MCCFRAverageType):
-            raise ConfigError(f"avg_type={avg_type!r}: give pyspiel.MCCFRAverageType.SIMPLE or FULL.")
+            raise ConfigError(
+                f"avg_type={avg_type!r}: give pyspiel.MCCFRAverageType.SIMPLE or pyspiel.MCCFRAverageType.FULL."
+            )
         if isinstance(seed, int | np.integer) and seed < 0:
             seed = int(seed) % _MERSENNE_SEEDS
         super().__init__(game, AverageType[avg_type.name], seed=seed)

@@ -41,7 +41,7 @@ class SamplingWeights(Enum):
 
 @dataclass(frozen=True)
 class Estimator(Component):
-    """Estimates a player's utility gradient over sequences, without bias.
+    """Estimates, without bias, the gradient of a player's utility with respect to the player's sequence-form strategy.
 
     ``kernel(parameters, sampling_weights, tree, strategy, scratch, player)`` is a Numba function. For each leaf z that
     it reaches, it adds
@@ -50,10 +50,11 @@ class Estimator(Component):
 
     to ``scratch.gradient`` at the player's last slot before z. The kernel's contract:
 
-    1. Call `touch` at each of the player's infosets that the kernel enters, parents first, before adding to that
-       infoset's slots.
-    2. Write nothing else. All arguments may be read.
-    3. Draw only through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all outcomes.
+    1. Call `touch` at each of the player's infosets that the kernel enters, parents before children, and before adding
+       to that infoset's slots.
+    2. Apart from this, do not modify the arguments; all of them may be read.
+    3. Draw random numbers only through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all
+       outcomes.
     4. Expect several calls per gradient (``batch``); the solver averages their results.
 
     docs/tutorials/own-components.md has a complete example.
@@ -66,7 +67,8 @@ class Estimator(Component):
             `OPPONENTS_DRAWN`, the kernel calls `LIST_VISIT` at every opponent infoset that it visits.
         visits_all_own: Whether all of the player's own actions can be visited in one traversal.
         sample_per_infoset: Whether one action is drawn per opponent infoset and traversal rather than per node.
-        update_all_players: Whether one traversal estimates all players' gradients; the kernel then gets player 0.
+        update_all_players: Whether one traversal estimates all players' gradients; the kernel's ``player`` argument is
+            then 0.
         needs_leaves: Whether the kernel reads the leaf tables of the tree.
         sampling_weights: Which array the kernel receives as ``sampling_weights``.
 
@@ -148,8 +150,8 @@ class ChanceSampling(TraversalSampling):
     """Chance sampling: samples each chance node and visits everything else (Lanctot et al. 2009, section 3).
 
     Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn separately for each
-    sequence of bets. In Lanctot et al., all histories in a block share one sequence of chance outcomes. Both variants
-    are unbiased.
+    sequence of bets. In Lanctot et al., all histories in a block (a set of terminal histories that are sampled
+    together) share one sequence of chance outcomes. Both variants are unbiased.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", mccfr_plus.ChanceSampling(), seed=1).run(200).exploitability() < 0.4
@@ -198,8 +200,8 @@ class ExternalSampling(OpponentsSampled):
     Reference: Lanctot et al. 2009, eq. 11.
 
     Args:
-        sample_per_infoset: Whether to draw once per opponent infoset and traversal, as in the paper, or once per node,
-            as in OpenSpiel.
+        sample_per_infoset: Whether to draw an action once per opponent infoset and traversal, as in Lanctot et al.
+            2009, rather than once per node, as in OpenSpiel.
         prune_below: The player's actions whose cumulative regret is below this number, in units of payoff, are visited
             only with probability `prune_probability` and are weighted by its inverse. At most 0; needs a minimizer that
             keeps negative regrets. Default: no pruning.
@@ -263,8 +265,8 @@ class AverageStrategySampling(OpponentsSampled):
 
         rho(I, a) = max(epsilon, (beta + tau s(I, a)) / (beta + sum_b s(I, b))),   at most 1,
 
-    where s are the sums of the average strategy. Sampled values are divided by rho. The average must be one that keeps
-    such sums. With more than two players, a stochastic average needs a second traversal.
+    where s are the sums from which the average strategy is computed. Sampled values are divided by rho. The average
+    must be one that keeps such sums. With more than two players, a stochastic average needs a second traversal.
 
     The defaults are those of the paper's experiments. With the default average, the sums are larger than those in line
     9 of algorithm 1 by a factor of 1 / c(I), where c(I) is the sum of chance's reach probabilities over the histories

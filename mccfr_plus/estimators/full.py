@@ -151,8 +151,8 @@ class Full(Estimator):
     information set, because these do not change the regrets.
 
     Args:
-        traversal: Whether to traverse the tree, as in the papers. The result differs from the matrix's only by
-            rounding.
+        traversal: Whether to traverse the tree, as in the papers. The result differs from that of the matrix
+            computation only by rounding errors.
         pruning: Whether to traverse the tree but skip histories that the other players do not reach (Lanctot et al.
             2009, section 5). The result is bitwise identical to that of `traversal`; `nodes_touched` counts the
             histories visited.
@@ -198,7 +198,7 @@ class BestResponseOpponent(Estimator):
 
     The game must be a two-player zero-sum game. Both players learn, each against best responses. A player's average
     strategy approaches the least exploitable strategy that the player's information sets allow; with high probability,
-    so does each of the player's current strategies in late iterations.
+    so does the player's current strategy in late iterations.
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "best_response", "rm+").run(1000).exploitability() < 0.01

@@ -60,8 +60,8 @@ def evaluate_by_rules(
 ) -> Evaluation:
     """Returns a policy's exact values in a game with compiled rules, by one traversal of all histories.
 
-    A policy not computed with ``tree="rules"`` and the same `symmetry` requires an additional traversal, which
-    finds a history of each infoset.
+    Unless the policy was computed with ``tree="rules"`` and the same `symmetry`, an additional traversal is
+    required to find a history of each infoset.
 
     Args:
         game: A game with compiled rules, or its string.
@@ -71,8 +71,8 @@ def evaluate_by_rules(
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.
         uniform_elsewhere: Whether play is uniform at infosets that the policy lacks; otherwise, such infosets cause an
             error. A `KeyedPolicy` is always uniform at infosets that its solver has not visited.
-        symmetry: Whether to visit only one history per symmetry class. The policy must be symmetric, which is checked.
-            Default: the setting with which the policy was computed.
+        symmetry: Whether to visit only one history per symmetry class. If so, the policy must be symmetric, which is
+            checked. Default: the setting with which the policy was computed.
 
     Raises:
         ConfigError: If the game has no compiled rules or, with `symmetry`, no symmetries, or if the memory limit is too
@@ -257,8 +257,8 @@ class RulesEvaluator:
                         given, needed = (np.round(each, 6).tolist() for each in (row[legal], even))
                         where = _where(turned.state(tree.game, infosets[[number]]))
                         raise PolicyError(
-                            f"symmetry=True needs a symmetric policy, but {where} the probabilities are {given}, and "
-                            f"symmetry requires {needed}: evaluate the policy without symmetry."
+                            f"symmetry=True needs a symmetric policy, but {where} the probabilities are {given}, "
+                            f"whereas symmetry requires {needed}: evaluate the policy without symmetry."
                         )
 
     def _tables(

@@ -32,8 +32,8 @@ class Evaluation(NamedTuple):
         values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
             of imperfect recall, this is the payoff of OpenSpiel's best response, which plays one action per information
-            set; the actions are chosen in order, from the last sets to the first. The best strategy of this kind may
-            earn more, but is NP-hard to find.
+            set; the actions are chosen in order, from the last information sets to the first. The best strategy of this
+            kind may earn more, but is NP-hard to find.
         perfect_recall_values: ``[num_players]`` float64, the best-response payoff of a player that remembers everything
             it saw and did; equal to `best_response_values` in games of perfect recall.
 
@@ -70,7 +70,7 @@ class BestResponse(NamedTuple):
     Attributes:
         value: The player's expected payoff.
         policy: The joint policy with the player's strategy replaced by the best response.
-        actions: The action at each information state. If several are equally good, this is the first of them.
+        actions: The action at each information state. If several actions are equally good, this is the first of them.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -122,7 +122,7 @@ def evaluate_strategy(tree: GameTree | PublicTree, strategy: np.ndarray) -> Eval
 
 
 def evaluate(game: AnyGame, policy: JointPolicy) -> Evaluation:
-    """Returns expected values and best-response values of all players. See `nash_conv` for arguments.
+    """Returns all players' expected values and best-response values; see `nash_conv` for the arguments.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -134,7 +134,7 @@ def evaluate(game: AnyGame, policy: JointPolicy) -> Evaluation:
 
 
 def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
-    """Returns each player's expected payoff under a policy, ``[num_players]`` float64; see `nash_conv` for arguments.
+    """Returns each player's expected payoff, ``[num_players]`` float64; see `nash_conv` for the arguments.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -145,7 +145,7 @@ def expected_values(game: AnyGame, policy: JointPolicy) -> np.ndarray:
 
 
 def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
-    """Returns the sum over players of the gain from a best response, 0 at a Nash equilibrium; see `Evaluation`.
+    """Returns the sum of all players' gains from best responses, 0 at a Nash equilibrium; see `Evaluation`.
 
     Args:
         game: A game, a game string, or the tree of a compiled game.
@@ -165,7 +165,7 @@ def nash_conv(game: AnyGame, policy: JointPolicy) -> float:
 
 
 def exploitability(game: AnyGame, policy: JointPolicy) -> float:
-    """Returns NashConv / number of players, as OpenSpiel does for two players; see `nash_conv` for arguments.
+    """Returns NashConv / number of players, as OpenSpiel does for two players; see `nash_conv` for the arguments.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -238,8 +238,8 @@ def solve_lp(game: pyspiel.Game | str | GameTree) -> Equilibrium:
     exploitability below 1e-14. For larger games, use `Solver`.
 
     Raises:
-        GameError: If the game is not a two-player zero-sum game, a player has imperfect recall, or HiGHS finds no
-            solution.
+        GameError: If the game is not a two-player zero-sum game, if a player has imperfect recall, or if the
+            LP solver HiGHS finds no solution.
 
     Examples:
         >>> import mccfr_plus

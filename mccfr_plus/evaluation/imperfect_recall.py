@@ -68,5 +68,6 @@ def _levels(tree: Tree, arrays: TreeArrays, own: np.ndarray, infoset_of: np.ndar
             return level
     raise GameError(
         f"{tree.game}: two information sets of player {int(arrays.infosets['player'][own[0]])} each precede the other, "
-        "on different paths, so OpenSpiel's best response, which goes from the last sets to the first, is undefined."
+        "on different paths, so OpenSpiel's best response, which is computed from the last sets to the first, is "
+        "undefined."
     )

@@ -178,7 +178,7 @@ class LocalResponse(Response):
 
     def _count_history(self) -> None:
         if time.perf_counter() > self.deadline:
-            raise BudgetError("the lookahead takes too long: allow more time or a smaller lookahead.")
+            raise BudgetError("the lookahead takes too long: allow more time, or use a smaller lookahead.")
 
     def _decide(self, state: pyspiel.State) -> int:
         self._count_history()
@@ -265,13 +265,13 @@ def local_best_response(
     seed: Seed = None,
     progress: bool = False,
 ) -> LocalBestResponse:
-    """Returns the payoff of a strategy with a lookahead of one decision: a lower bound on a best response's payoff.
+    """Returns a lower bound on a best response's payoff: the payoff of a strategy that looks one decision ahead.
 
-    At each of the player's information states, all consistent histories are weighted by their probabilities under
-    chance and the opponents' strategies. The player takes the action after which `rollout` has the largest expected
-    payoff. Decisions depend only on information states and `seed`, so even with sampled expectations, this is a
-    strategy, and its payoff is at most the best response's value. Simulated games, with control variates, give an
-    unbiased estimate of the payoff.
+    At each of the player's information states, all histories consistent with this state are weighted by their
+    probabilities under chance and the opponents' strategies. The player takes the action after which `rollout` has the
+    largest expected payoff. Decisions depend only on information states and `seed`, so even if expectations are
+    sampled, the decisions form a strategy, and the payoff of this strategy is at most the best response's value.
+    Simulated games, with control variates, give an unbiased estimate of this payoff.
 
     Args:
         game: A game with perfect recall; see `head_to_head` for the arguments not listed here and for errors.
@@ -281,7 +281,7 @@ def local_best_response(
         max_histories: Maximum number of histories in an exact belief; larger beliefs are replaced by samples of this
             size.
         num_rollouts: Number of rollouts per action if an expectation is sampled.
-        max_nodes: Maximum number of histories of an exact expectation, per decision.
+        max_nodes: Maximum number of histories visited per decision to compute an expectation exactly.
 
     Examples:
         >>> from mccfr_plus.evaluation import local_best_response

@@ -275,7 +275,7 @@ class HeadToHead(NamedTuple):
     Attributes:
         estimate: Payoff per game, averaged over seats.
         plain: The same estimate without control variates.
-        by_seat: The estimate with `first` in seat 0, 1, ... and `second` in all other seats.
+        by_seat: The estimates with `first` in seat 0, 1, ... and `second` in all other seats.
         variance_reduction: Variance of a game's payoff without control variates, divided by the variance with them.
 
     Examples:
@@ -307,8 +307,8 @@ def head_to_head(
 ) -> HeadToHead:
     """Returns the payoff per game of one policy against another, averaged over all seats.
 
-    With n players, `first` sits in each seat in turn and `second` in the n - 1 others. Control variates, learned from
-    earlier games, reduce the variance. The estimate is unbiased for a fixed number of games.
+    With n players, `first` sits in each seat in turn and `second` in the n - 1 other seats. Control variates, learned
+    from earlier games, reduce the variance. The estimated payoff is unbiased if the number of games is fixed.
 
     Args:
         game: A game of any size, or its string; simultaneous moves are converted to turns.
@@ -326,7 +326,7 @@ def head_to_head(
     Raises:
         GameError: If the game is unknown, has sampled chance outcomes, or has no information states.
         PolicyError: If a policy has no distribution over the legal actions at a state.
-        ConfigError: If a number or the seed is out of range, or there is no limit at all.
+        ConfigError: If a numeric argument or the seed is out of range, or if both `num_games` and `seconds` are None.
 
     Examples:
         >>> from mccfr_plus.evaluation import head_to_head

@@ -76,19 +76,21 @@ def estimate_quality(
     seed: Seed = None,
     progress: bool = False,
 ) -> Quality:
-    """Returns bounds on and estimates of a policy's values, best responses and exploitability, within a given time.
+    """Returns estimates of, and bounds on, a policy's values and exploitability, computed within a given time.
 
     1. The players' values are estimated from simulated games, with control variates.
-    2. Best responses in sampled games give lower and upper bounds, with as many samples as the time allows.
-    3. The local best responses that did best in short trials give lower bounds in newly simulated games.
+    2. Best responses in sampled games, with as many samples as the time allows, give lower and upper bounds on the
+       best-response values.
+    3. The local best responses that do best in short trials are played in newly simulated games, which gives further
+       lower bounds.
 
     If two methods give a lower bound, both bounds are returned, since the larger of the two would be biased upward.
 
     Args:
         game: See `head_to_head`, which also documents the errors and the arguments not listed here.
         policy: The policy to evaluate.
-        seconds: Approximate wall-clock time. It limits the number of samples, so results with equal seeds differ
-            slightly.
+        seconds: Approximate wall-clock time. The time limits the number of samples, so results may differ slightly
+            even with equal seeds.
 
     Examples:
         >>> from mccfr_plus.evaluation import estimate_quality

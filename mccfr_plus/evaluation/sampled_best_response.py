@@ -45,25 +45,28 @@ def sampled_best_response(
 ) -> SampledBestResponse:
     """Returns bounds on the value of a best response, from best responses in sampled games.
 
-    A sampled game has `num_samples` independent draws of the chance outcome at each history and of the opponents'
-    action at each of their information states. A fixed strategy's mean payoff in sampled games equals its payoff in the
-    original game, so the expected value of the best strategy in a sampled game is at least the best response's value: E
-    max >= max E. The interval of this upper bound is computed from `repetitions` sampled games. It accounts for events
-    that occur in none of n samples: with confidence 1 - error, their probability is below log(1 / error) / n (Hanley,
-    Lippman-Hand 1983), and their payoff is at most the largest payoff. The lower bound is the payoff, in new games, of
-    playing the actions that were best over all repetitions, and `policy` elsewhere. Both bounds converge to the best
-    response's value as `num_samples` increases. All actions of the responding player are traversed, so this player must
-    have few decisions per game. See `head_to_head` for the arguments not listed here and for errors.
+    A sampled game has `num_samples` independent draws of the chance outcome at each chance node and of the
+    opponents' action at each of their information states. A fixed strategy's mean payoff in sampled games equals its
+    payoff in the original game, so the value of a best response in a sampled game is, in expectation, at least the best
+    response's value in the original game: E max >= max E. The confidence interval of this upper bound is computed from
+    `repetitions` sampled games. It accounts for events that occur in none of n samples: with confidence 1 - error,
+    their probability is below log(1 / error) / n (Hanley and Lippman-Hand 1983), and their payoff is at most the
+    largest payoff in the game. The lower bound is the payoff, in new games, of a strategy that plays the actions that
+    were best over all repetitions and follows `policy` elsewhere. Both bounds converge to the best response's value as
+    `num_samples` increases. All actions of the responding player are traversed, so this player must have few decisions
+    per game. See `head_to_head` for the arguments not listed here and for errors.
 
     Args:
         game: A game with perfect recall.
         policy: The policy to respond to.
         player: The responding player, 0 .. num_players - 1.
-        num_samples: Number of samples per sampled game, at least 1.
+        num_samples: Number of draws at each chance node and at each of the opponents' information states in a sampled
+            game, at least 1.
         repetitions: Number of sampled games, at least 4.
         num_games: Number of new games for the lower bound, at least 4.
-        max_nodes: Maximum number of histories over all repetitions; each takes some 10 microseconds.
-        seconds: Maximum wall-clock time of all repetitions, or None for no limit.
+        max_nodes: Maximum number of histories over all repetitions; each history takes some 10
+            microseconds.
+        seconds: Maximum wall-clock time of all repetitions together, or None for no limit.
 
     Raises:
         BudgetError: If the traversal exceeds `max_nodes` or `seconds`.
@@ -144,8 +147,8 @@ class SampledResponse(Response):
         if is_late or self.nodes > self._max_nodes:
             limit = f"seconds={self._seconds}" if is_late else f"max_nodes={self._max_nodes}"
             raise BudgetError(
-                f"the best response in {len(self._words)} samples of {self.game.get_type().short_name} takes more "
-                f"than {limit}: give num_samples={max(1, len(self._words) // 4)}, or a larger limit."
+                f"computing the best response in {len(self._words)} samples of {self.game.get_type().short_name} takes "
+                f"more than {limit}: give num_samples={max(1, len(self._words) // 4)}, or a larger limit."
             )
 
     def _split(self, state: pyspiel.State, share: np.ndarray, row: Distribution) -> Group:

@@ -111,7 +111,7 @@ def answers_of(policy: Any) -> Callable[[pyspiel.State, int], Probabilities | No
     if callable(policy) and not isinstance(policy, type | BuiltinFunctionType):  # classes and factories make policies
         return lambda state, _: policy(state)
     raise PolicyError(
-        f"policy={policy!r} is a {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "
+        f"policy={policy!r} has type {type(policy).__name__}: give an OpenSpiel policy (Python or C++), a mapping from "
         "information states to {action: probability}, a function from states to such a mapping, or a list of these."
     )
 

@@ -156,7 +156,7 @@ def plot_curves(curves: Sequence[Curve], unit: str, band: str, measure: str, ax:
         raise ConfigError("no run has been evaluated yet, so there is nothing to plot.")
     panels = _panels(len(games), len(algorithms)) if ax is None else list(ax) if isinstance(ax, Sequence) else [ax]
     if len(panels) != len(games):
-        raise ConfigError(f"{len(panels)} axes for {len(games)} games: give a list with one per game, or None.")
+        raise ConfigError(f"{len(panels)} axes for {len(games)} games: give a list of axes, one per game, or None.")
     for panel, game in zip(panels, games, strict=True):
         for curve in curves:
             if curve.game == game:

@@ -58,7 +58,7 @@ class Record:
             if found.get(key) != header.get(key):
                 what = f"its {key} is {found.get(key)!r}, not {header.get(key)!r}"
                 raise RecordError(
-                    f"{self.path} is the record of another run: {what}. Delete it, or choose another directory."
+                    f"{self.path} is the record of another run: {what}. Delete the record, or choose another directory."
                 )
 
     def add(self, point: Point) -> None:

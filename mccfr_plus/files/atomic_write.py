@@ -65,7 +65,8 @@ def require_kind(path: str | os.PathLike, error_type: type[MccfrPlusError], begi
         with open(path, "rb") as file:
             if file.read(len(begins)) not in (begins, b""):
                 raise error_type(
-                    f"{path} is another kind of file and will not be overwritten: delete it, or choose another name."
+                    f"{path} is not a file of the expected kind and will not be overwritten: delete it, or choose "
+                    "another name."
                 )
 
 

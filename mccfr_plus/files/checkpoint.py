@@ -60,8 +60,8 @@ def check(path: str | os.PathLike, arrays: Mapping[str, np.ndarray]) -> None:
             if expected.get(name) != found.get(name):
                 there, needed = found.get(name, "missing"), expected.get(name, "none")
                 raise CheckpointError(
-                    f"{path} does not fit this solver: its array {name!r} is {there} instead of {needed}. Use the "
-                    "components and the version of mccfr_plus with which the file was written."
+                    f"{path} does not fit this solver: the array {name!r} in the file is {there} instead of {needed}. "
+                    "Use the components and the version of mccfr_plus with which the file was written."
                 )
         members = {_HEADER, *(f"{name}.npy" for name in expected)}
         if set(archive.namelist()) != members or archive.testzip() is not None:
@@ -111,7 +111,8 @@ def _opened(path: str | os.PathLike) -> Iterator[tuple[zipfile.ZipFile, dict[str
             if (header["format"], header["version"]) != (FORMAT, VERSION):
                 raise CheckpointError(
                     f"{path} has version {header['version']} of {header['format']}, but this installation of "
-                    f"mccfr_plus reads version {VERSION} of {FORMAT}. Use the version that wrote the file."
+                    f"mccfr_plus reads version {VERSION} of {FORMAT}. Use the version of mccfr_plus that wrote the "
+                    "file."
                 )
             yield archive, header
     except CheckpointError:
@@ -235,6 +236,7 @@ class CheckpointWriter:
         if iterations > self._solver.iterations:
             raise CheckpointError(
                 f"{path} holds iteration {iterations:,}, but the solver is at iteration {self._solver.iterations:,} "
-                "and would overwrite it. Continue from the file with restore, delete it, or choose another name."
+                "and would overwrite it. Use restore to continue from the file, delete the file, or choose another "
+                "name."
             )
         return iterations

@@ -284,7 +284,8 @@ class HandBuckets:
             size += _num_boards(self._index, self._deal.suits, number) * len(self._deal.cards)
         if size > _MOST_BYTES:
             raise ConfigError(
-                f"{shortened(game)}: its tables would take {size:,} bytes, more than {_MOST_BYTES:,}: use fewer cards."
+                f"{shortened(game)}: its tables would take {size:,} bytes, more than the {_MOST_BYTES:,} allowed: use "
+                "fewer cards."
             )
         digest = hashlib.sha256(repr((_VERSION, _cards_of(self._deal), buckets, nested)).encode()).hexdigest()[:16]
         path = cache_folder().parent / "hand_buckets" / f"{digest}.npy"
@@ -296,7 +297,7 @@ class HandBuckets:
                     np.save(file, tables)
             self._tables = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise GameError(f"{path} cannot be used: {error}. Delete the file, or free disk space.") from None
+            raise GameError(f"{path} cannot be used: {error}. Delete the file, or free up disk space.") from None
         if (self._tables.dtype, self._tables.shape) != (np.uint8, (size,)):
             raise GameError(f"{path} is damaged: delete it.")
         self._index[_TABLE], self._index[_NESTED] = address_of(self._tables), buckets if nested else 0

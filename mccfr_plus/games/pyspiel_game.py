@@ -109,7 +109,9 @@ class PyspielState(pyspiel.State):
         if action not in legal:
             who = {CHANCE: "chance", TERMINAL: "any player, as the game is over"}.get(mover, f"player {mover}")
             given = f"action {action} is not legal in {shortened(game)} for {who}"
-            raise ValueError(f"{given}: legal actions are {shortened(legal)} after {shortened(self.history())}.")
+            raise ValueError(
+                f"{given}: the legal actions after the history {shortened(self.history())} are {shortened(legal)}."
+            )
         game.rules.apply(game.parameters, game.table, position.words, action)
         position.refresh()
 

@@ -25,7 +25,9 @@ class Symmetries:
         if not given or given[0] != tuple(actions) or not is_group:
             raise ValueError("symmetries: give a group of at most 16 permutations of the actions, the identity first.")
         if sizes.max_chance_outcomes or len(actions) > _MOST_ACTIONS:
-            raise ValueError(f"symmetries: only for games without chance and with at most {_MOST_ACTIONS} actions.")
+            raise ValueError(
+                f"symmetries: supported only for games without chance and with at most {_MOST_ACTIONS} actions."
+            )
         self.permutations = np.array(given, np.int64)  # [num_elements, num_actions]: the image of each action
         self.products = np.array(products, np.int64)  # [element, element]: the second one followed by the first
         self.inverses = np.argmax(self.products == 0, axis=1)

@@ -98,12 +98,12 @@ class Discounted(Minimizer):
     R + r is positive, and d = t^beta / (t^beta + 1) elsewhere. The next strategy is proportional to [R]+.
 
     The paper's gamma, the exponent of the average's weights, is set with `PowerAverage(gamma)`. At infosets that
-    sampled traversals have missed, all missed discounts are applied exactly at the next visit.
+    sampled traversals have missed, the exact product of all missed discounts is applied at the next visit.
 
     Args:
-        alpha: Exponent for positive regrets; infinity does not discount them. With alpha < 1, regrets that receive no
-            additions vanish, after which the next strategy is uniform; with alpha = 0, this takes about a thousand
-            iterations.
+        alpha: Exponent for positive regrets; with infinity, they are not discounted. With alpha < 1, positive regrets
+            that receive no additions eventually underflow to 0, after which the next strategy is uniform; with alpha =
+            0, this takes about a thousand iterations.
         beta: Exponent for negative regrets; minus infinity drops them.
 
     Examples:

@@ -244,8 +244,8 @@ class FTRL(Dilated):
     and psi is the dilated entropy.
 
     Args:
-        eta: Constant step size, in units of 1 / payoff, above 0. The recursive weights grow with the depth of the game,
-            and so do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
+        eta: Constant step size, in units of 1 / payoff, above 0. The weights of the ``"kroer"`` scheme grow with the
+            depth of the game, and so do good step sizes: 10 on Kuhn and Leduc poker, 100 on liar's dice.
         weights: Weights of the regularizer at each infoset: ``"kroer"``, the recursive scheme of Kroer et al. 2020, or
             ``"constant"``, which is 1 everywhere.
         optimistic: Whether to count the last gradient twice.
@@ -262,7 +262,8 @@ class FTRL(Dilated):
 class OMD(Dilated):
     """Online mirror descent with dilated entropy (Farina, Kroer, Sandholm 2020, equation 2).
 
-    With a constant step size, its iterates equal those of `FTRL`; see `mccfr_plus.minimizers.exponential_weights`.
+    With a constant step size, the iterates of `OMD` equal those of `FTRL`; see
+    `mccfr_plus.minimizers.exponential_weights`.
 
     Args:
         eta: Step size, in units of 1 / payoff, above 0.
@@ -283,10 +284,10 @@ class OMD(Dilated):
 class MagneticMirrorDescent(Dilated):
     """Magnetic mirror descent with dilated entropy, applied to whole sequence-form strategies (Sokota et al. 2023).
 
-    The next sequence-form strategy x maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where g is the gradient, psi
-    is the dilated entropy and D is its Bregman divergence. In two-player zero-sum games with constant settings
-    (``decay=0``), the last strategy approaches a quantal response equilibrium of temperature alpha; with decreasing
-    settings, it approaches a Nash equilibrium. By default, no average is formed.
+    The next sequence-form strategy x maximizes eta <g, x> - eta alpha psi(x) - D(x, x_t), where g is the gradient, x_t
+    is the current strategy, psi is the dilated entropy and D is the Bregman divergence of psi. In two-player zero-sum
+    games with constant settings (``decay=0``), the last iterate approaches a quantal response equilibrium of
+    temperature alpha; with decreasing settings, it approaches a Nash equilibrium. By default, no average is formed.
 
     Needs exact gradients: estimator ``full``.
 

@@ -35,7 +35,8 @@ class Minimizer(Component):
        that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
     2. Return the infoset's value for its parent: for regret matching, the expected value of the strategy played.
     3. Do not write to other slots. You may use ``values[first:last]`` as scratch memory.
-    4. Write nothing but probabilities to `strategy`, even temporarily: with ``thread_mode="fast"``, threads share it.
+    4. Never write anything but probabilities to `strategy`, even temporarily: with ``thread_mode="fast"``, threads
+    share it.
 
     docs/tutorials/own-components.md has a complete example.
 
@@ -51,7 +52,8 @@ class Minimizer(Component):
             cumulative regrets, including negative ones, possibly without the latest discounts; `DIFFERENCES` if the
             minimizer uses only differences between an infoset's values, so that `full` may omit payoffs that are equal
             for all actions.
-        needs: What the minimizer needs from the tree and other components, from the same module.
+        needs: The features, also from `mccfr_plus.trees.needs`, that the minimizer needs from the tree and other
+            components.
         default_average: Short name of the average in the minimizer's paper.
 
     Examples:
@@ -77,7 +79,7 @@ class Minimizer(Component):
         return np.zeros((self.num_tables, tree.slot_capacity))
 
     def begin(self, tree: Tree, tables: np.ndarray) -> None:
-        """Initializes entries of `tables`, in place, that depend on all infosets, where `INFOSETS` is needed."""
+        """Initializes, in place, entries of `tables` that depend on all infosets, if the minimizer needs `INFOSETS`."""
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         """Returns the current cumulative regrets of one infoset's actions."""
@@ -259,7 +261,7 @@ class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
-    proportional to [R + r]+, or uniform if no entry is positive: the last regrets predict the next ones.
+    proportional to [R + r]+, or uniform if no entry is positive: r serves as the prediction of the next regrets.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())
@@ -281,7 +283,7 @@ class PredictiveRegretMatchingPlus(Minimizer):
     """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
-    is proportional to [R + r / (1 + alpha)]+: the last regrets predict the next ones.
+    is proportional to [R + r / (1 + alpha)]+: r serves as the prediction of the next regrets.
 
     Args:
         alpha: A nonnegative number that reduces the weight of the prediction to 1 / (1 + alpha). SAPCFR+ uses 2 (Meng

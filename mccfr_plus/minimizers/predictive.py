@@ -57,7 +57,8 @@ class AsymmetricPredictive(Minimizer):
     """Asymmetric predictive regret matching+, the rule of APCFR+ (Meng et al. 2026, equations 4 and 10).
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
-    is proportional to [R + r / (1 + alpha)]+. Here, alpha grows with the past prediction errors of the information set:
+    is proportional to [R + r / (1 + alpha)]+ with this new R. Here, alpha grows with the past prediction errors of the
+    information set:
 
         alpha = min(largest, sqrt(sum of |r_t - r_{t-1}|^2 / sum of |R_t - R_{t-1}|^2)),      r_0 = 0,  R_0 = 0.
 
@@ -161,7 +162,7 @@ class SmoothPredictive(Minimizer):
 
     Let R be the cumulative regrets, r the regrets of this iteration, and P the projection onto the set of nonnegative
     vectors that sum to at least 1. Then R becomes P(R + eta r), and the next strategy is proportional to P(R + eta r)
-    with this new R. Hence, the cumulative regrets have a sum of at least 1, and strategies change gradually. The
+    with this new R. Hence, the cumulative regrets sum to at least 1, and strategies change gradually. The
     restarts of Cai et al. 2025, which depend on all information sets together, are not implemented.
 
     Args:

@@ -99,15 +99,15 @@ def prepare_regularized(tree, strategy, tables, scratch, player, iteration, para
 class RegularizedMirrorDescent(Minimizer):
     """Mirror descent at every information set of a regularized game, the rule of Reg-CFR (Liu et al. 2023).
 
-    A strategy x costs tau |x|^2 / 2 at every information set, hence tau / 2 if there is only one action. The last
-    values serve as predictions, and step sizes adapt to changes in the values. By default, no average is formed. The
-    gradients must be exact, so the estimator must be ``full``.
+    A strategy x costs tau |x|^2 / 2 at every information set, hence tau / 2 if there is only one action. The most
+    recent values serve as predictions, and step sizes adapt to changes in the values. By default, no average is formed.
+    The gradients must be exact, so the estimator must be ``full``.
 
     Args:
         tau: Weight of the regularizer in the first period, in units of payoff, from 0 to the square root of kappa.
         gamma: Minimum probability of an action times the number of actions, from 0 to 1. The last strategy approaches
-            an equilibrium of the game with this restriction on all players.
-        kappa: 1 / (initial step size)^2, in payoff^2, above 0.
+            an equilibrium of the game in which this minimum applies to all players.
+        kappa: 1 / (initial step size)^2, in units of payoff^2, above 0.
         period: Number of iterations after which tau is halved, at least 1.
 
     Examples:
@@ -217,13 +217,13 @@ class RewardTransformation(Minimizer):
         v(I, a) = g(I, a) - mu (x(I, a) - y(I, a)) + the values of the infosets behind (I, a),
         theta = [theta + v - <v, s>]+,   s proportional to theta,   the next strategy is (1 - gamma n) s + gamma.
 
-    The plan y starts as the uniform strategy. After every `period` iterations, it becomes the plan of the current
-    strategy, and gamma is halved; theta is kept. By default, no average is formed. The gradients must be exact, so the
-    estimator must be ``full``.
+    The plan y starts as the plan of the uniform strategy. After every `period` iterations, it becomes the plan of the
+    current strategy, and gamma is halved; theta is kept. By default, no average is formed. The gradients must be exact,
+    so the estimator must be ``full``.
 
     Args:
-        mu: Weight of the distance, in units of payoff, at least 0. The best values in the paper are 1e-4 to 0.1,
-            depending on the game.
+        mu: Weight of the distance, in units of payoff, at least 0. The best values in the paper range from 1e-4 to
+            0.1, depending on the game.
         period: Number of iterations after which the reference plan is updated, at least 1.
         gamma: Minimum probability of an action in the first period, from 0 to 1; halved after each period.
 

@@ -29,7 +29,7 @@ def restore(solver: Any, path: str | os.PathLike) -> dict[str, Any]:
     header = header_of_run(path, solver)
     sizes = header["memory_sizes"]
     if set(sizes) != set(solver.memory_sizes()):
-        raise CheckpointError(f"{path} is damaged: its memories have the wrong sizes {sizes}. Delete it.")
+        raise CheckpointError(f"{path} is damaged: its memories have wrong sizes, {sizes}. Delete this file.")
     arrays = {name: array for name, array in solver.state(sizes).items() if "/optimizer/" not in name}
     try:  # optimizers have no state before the first step: theirs is as the file describes it
         described = {name: each for name, each in header["arrays"].items() if "/optimizer/" in name}
@@ -62,7 +62,7 @@ def header_of_run(path: str | os.PathLike, solver: Any) -> dict[str, Any]:
         if name != "config" and (kept := theirs.get(name, "missing")) != own:
             raise CheckpointError(
                 f"{path} belongs to another run: its {name} is {kept}, but the solver's is {own}. Choose "
-                f"another file or use {header['algorithm']}.from_checkpoint, which takes the settings from this file."
+                f"another file or use {header['algorithm']}.from_checkpoint, which takes the settings from {path}."
             )
     return header
 

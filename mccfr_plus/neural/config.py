@@ -76,7 +76,9 @@ class Config:
         """Returns the config with the defaults of a representation, or a ConfigError if it needs the other one."""
         for name, value in _TREE_ONLY.items() if representation == "batched" else ():
             if getattr(self, name, None) == value:
-                raise ConfigError(f"{name}={value!r} needs a compiled tree: omit it, or give representation='tree'.")
+                raise ConfigError(
+                    f"{name}={value!r} needs a compiled tree: omit {name}, or give representation='tree'."
+                )
         left_open = [each for each in dataclasses.fields(self) if each.metadata and getattr(self, each.name) is None]
         return dataclasses.replace(self, **{each.name: each.metadata[representation] for each in left_open})
 

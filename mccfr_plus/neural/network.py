@@ -111,8 +111,8 @@ def new_module(factory: NetworkFactory, num_inputs: int, num_outputs: int) -> to
         found = " ".join(str(error).split())[:200]
     if found != (2, num_outputs):
         raise ConfigError(
-            f"network={getattr(factory, '__name__', factory)} must return a module that turns two inputs of width "
-            f"{num_inputs} into outputs of shape (2, {num_outputs}), but it gives {found}."
+            f"network={getattr(factory, '__name__', factory)} must return a module that turns a batch of two inputs "
+            f"of width {num_inputs} into outputs of shape (2, {num_outputs}), but it gives {found}."
         )
     return module
 

@@ -50,7 +50,10 @@ class Representation:
 
     def attach(self, name: str) -> None:
         if self.name:
-            raise ConfigError(f"representation= already belongs to a {self.name} solver: create one for each solver.")
+            raise ConfigError(
+                f"representation= already belongs to a {self.name} solver: create a separate representation for each "
+                "solver."
+            )
         self.name = name
 
     def sample(self, histories: Any, count: int, parallel: int) -> Iterator[Any]:
@@ -255,7 +258,7 @@ def new_representation(game: Any, wanted: Any, reader: str, **limits: Any) -> Re
     if isinstance(wanted, Representation):
         if str(wanted.game) != (given := str(load_game(game))):
             raise ConfigError(
-                f"representation= is for {wanted.game}, but the game is {given}: use the same game for both."
+                f"representation= is for {wanted.game}, but the solver's game is {given}: use the same game for both."
             )
         return wanted
     check_representation(wanted)

@@ -60,20 +60,21 @@ class Infoset:
 
 
 class OnlineOutcomeSampling(pyspiel.Bot):
-    r"""A bot that learns while it plays, whose average regret vanishes against any opponents if `horizon` is given.
+    r"""A bot that learns while it plays and whose average regret vanishes against any opponents if `horizon` is given.
 
-    It observes only its own information states, its legal actions and, through `end_game`, its payoff. Time and memory
-    are linear in the number of infosets that it visits. The averages are based on exact sums, over all games, of the
-    bot's reach times its strategy, without importance weights; docs/how-to/online-play.md gives the derivation.
+    The bot observes only its own information states, its legal actions and, through `end_game`, its payoff. Time and
+    memory are linear in the number of infosets that the bot visits. The averages are based on exact sums, over all
+    games, of the bot's reach probability times its strategy, without importance weights; docs/how-to/online-play.md
+    gives the derivation.
 
     Args:
         player: The bot's player, in a game with perfect recall.
         epsilon: Exploration at each node, in (0, 1]: at a node with n actions, each is played with probability epsilon
-            / n plus (1 - epsilon) times its probability in the bot's strategy. With d moves by the bot and a payoff
-            range D, exploration costs at most d D epsilon per game; this cost does not vanish.
+            / n plus (1 - epsilon) times its probability in the bot's strategy. With at most d moves by the bot per
+            game and a payoff range of D, exploration costs at most d D epsilon per game; this cost does not vanish.
         horizon: The number of games T, at least 1, given instead of `epsilon`. With probability T^(-1/3), the bot plays
             uniformly at random throughout a game; otherwise, it does not explore in that game. **Regret is O(T^(-1/3))
-            per game**, at any depth.
+            per game**, whatever the depth of the game.
         seed: An integer for repeatable play, a NumPy generator, or None.
 
     Raises:
@@ -139,14 +140,14 @@ class OnlineOutcomeSampling(pyspiel.Bot):
         return list(zip(actions, _mixed(strategy, self._uniform_share), strict=True))
 
     def step_with_policy(self, state: pyspiel.State) -> tuple[list[tuple[int, float]], int]:
-        """Returns ([(action, probability)], action), where the action is drawn from these probabilities."""
+        """Returns ([(action, probability)], action), where the action is drawn with these probabilities."""
         return self.get_policy(state), self.step(state)
 
     def step(self, state: pyspiel.State) -> int:
         """Returns an action for the bot's player, and remembers it until the end of the game.
 
         The bot reads only the player's information state and legal actions. Raises GameError if the information state
-        occurs twice in this game, or if the player reaches it by different actions than before.
+        occurs twice in this game, or if the player reaches it by different actions than in an earlier game.
         """
         actions = state.legal_actions(self._player)
         if not actions:
@@ -191,7 +192,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
             raise ConfigError(f"payoff={payoff}: give the player's payoff, a finite number.")
         if not self._playing:
             raise ConfigError(
-                "end_game() was called without a game: call restart() or step() first, and end_game() once per game."
+                "end_game() was called with no game in progress: call restart() or step() first, and end_game() once "
+                "per game."
             )
         value = self._weighed(payoff)
         if not math.isfinite(value):
@@ -220,8 +222,8 @@ class OnlineOutcomeSampling(pyspiel.Bot):
     def average_policy(self, game: pyspiel.Game | None = None, *, exploring: bool = False) -> InfoStatePolicy:
         """Returns a copy of the average of the strategies over all games.
 
-        With `exploring`, the average includes exploration, so its value against a fixed opponent is the mean of the
-        expected values of all games played. For `game`, see `current_policy`.
+        With `exploring`, the average includes exploration, so the value of the average policy against a fixed opponent
+        is the mean of the expected values of all games played. For `game`, see `current_policy`.
         """
         rows = {}
         for key, infoset in self._infosets.items():

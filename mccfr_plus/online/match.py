@@ -15,7 +15,7 @@ from mccfr_plus.trees.loading import game_as_given
 
 
 class MatchResult(NamedTuple):
-    """The payoffs of each player in each game, ``[num_games, num_players]`` float64.
+    """The payoff of each player in each game, ``[num_games, num_players]`` float64.
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -48,15 +48,15 @@ def play_games(
     ``end_game(payoff)``, this method is called at the end of each game.
 
     Args:
-        game: A game or a game string, turn-based or with simultaneous moves.
-        bots: One per player, in the order of players, from Python or C++.
+        game: A game, turn-based or with simultaneous moves, or its game string.
+        bots: One bot per player, in the order of the players, from Python or C++.
         num_games: Number of games, at least 1.
         seed: Seed for the chance outcomes; bots have their own seeds.
         progress: Whether to show a progress bar.
 
     Raises:
         GameError: If the game is unknown, inconsistent or a mean-field game, or if a bot's action is illegal.
-        ConfigError: If the number of bots or of games, or the seed, is out of range.
+        ConfigError: If there is not exactly one bot per player, or if the number of games or the seed is out of range.
 
     Examples:
         >>> import mccfr_plus, pyspiel

@@ -32,7 +32,7 @@ def save_policy(policy: TreePolicy | KeyedPolicy, path: str | os.PathLike) -> No
     The file is a NumPy `.npz` file with ``format``, ``version`` and ``game`` (OpenSpiel's game string). For a
     `TreePolicy`, it also has ``fingerprint`` (of all information states and their actions) and ``strategy``
     (``[num_slots]`` float64). For a `KeyedPolicy`, it also has the arrays of the policy's `KeyedTable` and the ``kind``
-    of its keys.
+    of the table's keys.
 
     Raises:
         PolicyFileError: If the file cannot be written.
@@ -81,7 +81,7 @@ def require_no_other(path: str | os.PathLike, game: pyspiel.Game) -> None:
 
 
 def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | None = None) -> TreePolicy | KeyedPolicy:
-    """Returns the policy in a file written by `save_policy`. Loading a `KeyedPolicy` does not compile the game.
+    """Returns the policy stored in a file written by `save_policy`. Loading a `KeyedPolicy` does not compile the game.
 
     Args:
         path: The file.
@@ -109,7 +109,7 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     if str(fields["format"]) == KEYED_FORMAT:
         loaded, table = load_game(game), KeyedTable(*(fields[field] for field in KeyedTable._fields))
         if file_name_of(str(loaded)) != name:
-            raise PolicyFileError(f"{no_fit} {loaded}: evaluate it on its own game.")
+            raise PolicyFileError(f"{no_fit} {loaded}: evaluate the policy on its own game.")
         with contextlib.suppress(LookupError, ValueError):
             if table.is_consistent(loaded.num_players()):
                 return KeyedPolicy.of_kind(loaded, table, str(fields["kind"]))
@@ -118,7 +118,9 @@ def load_policy(path: str | os.PathLike, game: pyspiel.Game | str | GameTree | N
     is_public, given = str(fields["fingerprint"]).startswith(FINGERPRINT), given_public_tree(game)
     tree: Any = given or (PublicTree(game) if is_public else compile_game(game))
     if str(fields["fingerprint"]) != tree.fingerprint or strategy.shape != (tree.num_slots,):
-        raise PolicyFileError(f"{no_fit} {tree.game} (information states or actions differ): use it on its own game.")
+        raise PolicyFileError(
+            f"{no_fit} {tree.game} (information states or actions differ): use the policy on its own game."
+        )
     if strategy.dtype != np.float64 or not is_strategy(strategy, tree.arrays.infosets["first_slot"]):
         raise PolicyFileError(damaged)
     return TreePolicy(tree, strategy)

@@ -122,7 +122,8 @@ class KeyedPolicy(JointTablePolicy):
             table = _merged(table, is_first, np.ones(len(order)) if masses is None else masses()[order])
             logger.warning(
                 "%s has imperfect recall: where several sequences of actions lead a player to the same information "
-                "state, the policy plays the mean over these sequences, which need not approach an equilibrium.",
+                "state, the policy plays the mean over these sequences, and this mean need not approach an "
+                "equilibrium.",
                 tree.game.get_type().short_name,
             )
         return cls(tree.game, table, tree.keys)
@@ -152,9 +153,10 @@ class KeyedPolicy(JointTablePolicy):
         return None if key is None else self._row(key, player)
 
     def at_view(self, view: Sequence[int], player: int) -> dict[int, float] | None:
-        """Returns {action: probability} for a player's view, as the rules' `look` writes it; None if it is not found.
+        """Returns {action: probability} for a view, as the rules' `look` writes it, or None if the view is not found.
 
-        The policy must come from ``tree="rules"``. Entries that are not part of an information state are ignored.
+        The policy must have been computed with ``tree="rules"``. Entries of the view that are not part of an
+        information state are ignored.
         """
         if not isinstance(self.keys, RulesKeys):
             raise PolicyError(f"{self.keys.kind!r} keys have no views of compiled rules: solve with tree='rules'.")
@@ -197,9 +199,9 @@ class KeyedPolicy(JointTablePolicy):
     def to_pyspiel(self) -> pyspiel.TabularPolicy:
         """Raises PolicyError, because a `KeyedPolicy` contains only hashes of information states."""
         raise PolicyError(
-            "OpenSpiel's C++ policies are tables indexed by information state strings, but this policy has only hashes "
-            "of these strings. Use the policy as it is (for a drop-in, Solver.average_policy(solver)), convert it with "
-            "to_tabular(), which visits all states, or solve with tree='compiled'."
+            "OpenSpiel's C++ policies are tables indexed by information state strings, but this policy stores only "
+            "hashes of these strings. Use the policy as it is (for a drop-in solver, Solver.average_policy(solver)), "
+            "convert it with to_tabular(), which visits all states, or solve with tree='compiled'."
         )
 
     def __reduce__(self) -> tuple:

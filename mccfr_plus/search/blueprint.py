@@ -83,9 +83,9 @@ class Blueprint:
             found += row.keys() <= set(actions)
         if found < own.num_infosets:
             raise GameError(
-                f"{tree.game} has only {found:,} of the {own.num_infosets:,} information states of the blueprint's "
-                f"game {own.game} with all of their actions: give a game that has all of these "
-                "states and actions, and perhaps more."
+                f"of the {own.num_infosets:,} information states of the blueprint's game {own.game}, only {found:,} "
+                f"occur in {tree.game} with all of their actions: give a game that has all of these states and "
+                "actions, and possibly others."
             )
 
     def _beginnings(self, start: int | str) -> np.ndarray:
@@ -102,8 +102,8 @@ class Blueprint:
             for index, child in enumerate(children(self.tree, node)):
                 if self.outside[first + index] and not is_decision[child]:
                     raise GameError(
-                        f"{self.tree.game} has an action that the blueprint's game lacks and that no decision follows, "
-                        "so search cannot respond to it: use a blueprint whose game has this action."
+                        f"{self.tree.game} has an action that the blueprint's game lacks and that is not followed by "
+                        "a decision, so search cannot respond to it: use a blueprint whose game has this action."
                     )
                 begins[child] |= self.outside[first + index]
         return np.flatnonzero(begins & is_decision)

@@ -58,11 +58,11 @@ class CoarseCorrelatedEquilibrium(NamedTuple):
 def solve_cce(
     game: AnyGame, iterations: int = 1_000, method: str = "cfr_jr", minimizer: Minimizer | str = "rm", seed: Seed = None
 ) -> CoarseCorrelatedEquilibrium:
-    """Returns an approximate coarse correlated equilibrium, with its exact gaps.
+    """Returns an approximate coarse correlated equilibrium, with its exact gaps (the players' gains from deviating).
 
     Args:
-        game: The game, its name or its tree, with any number of players and any payoffs.
-        iterations: Number of profiles, at least 1. The profiles take iterations x slots x 8 bytes.
+        game: The game (with any number of players and any payoffs), its name or its tree.
+        iterations: Number of profiles, at least 1. The profiles take up iterations x slots x 8 bytes of memory.
         method: ``"cfr_jr"``, or ``"cfr_s"``, whose profiles are pure and drawn with `seed`.
         minimizer: A minimizer or its short name.
 

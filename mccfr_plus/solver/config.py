@@ -283,8 +283,8 @@ class SolverConfig:
         is_shared = self.is_team and needs.RULES not in tree.provides and needs.DRAWS not in self.estimator.provides
         if is_shared and tree.num_players != 2:
             raise ConfigError(
-                f"threads={self.threads} with {self._label('estimator')} and {tree.num_players} players: use an "
-                "estimator that samples, or one thread."
+                f"threads={self.threads} does not work with {self._label('estimator')} and {tree.num_players} players: "
+                "use an estimator that samples, or one thread."
             )
         if is_shared and (self.averaging.kernel is not None or self.averaging.method not in ("auto", "exact", "last")):
             label = self._label("averaging")
@@ -335,8 +335,8 @@ class SolverConfig:
         for who, needed in self.parts().items():
             if needs.TWO_PLAYERS in needed and tree.num_players != 2:
                 raise ConfigError(
-                    f"{who} on a game with {tree.num_players} players: visits to an opponent's infoset also depend on "
-                    "the other players' strategies, so the average would be biased. Use averaging='lazy'."
+                    f"{who} on a game with {tree.num_players} players: visits to an opponent's information set also "
+                    "depend on the other players' strategies, so the average would be biased. Use averaging='lazy'."
                 )
             if needs.ZERO_SUM in needed and needs.HISTORIES in tree.provides:
                 require_zero_sum(tree)

@@ -35,13 +35,13 @@ class GameValue(NamedTuple):
 
 
 def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> GameValue:
-    """Returns bounds on the value of a two-player zero-sum game: the values of both players' best responses.
+    """Returns bounds on the value of a two-player zero-sum game: values of best responses to computed strategies.
 
     Small games are solved by `solve_lp`, others by discounted CFR until the bounds are close enough.
 
     Args:
         game: The game, its name or its tree.
-        precision: Half of the maximum distance between the bounds; at least 1e-12 of the payoff range.
+        precision: Half of the maximum permitted distance between the bounds; at least 1e-12 times the payoff range.
 
     Raises:
         ConfigError: If the precision is smaller than the rounding error of the payoffs.
@@ -61,7 +61,8 @@ def game_value(game: pyspiel.Game | str | GameTree, precision: float = 1e-5) -> 
     least = _ROUNDING * float(tree.payoff_range[0])
     if precision < least:
         raise ConfigError(
-            f"precision={precision!r}: the rounding error of payoffs is larger; give at least {least:.2g}."
+            f"precision={precision!r}: the rounding error of the payoffs is larger than this; give at least "
+            f"{least:.2g}."
         )
     solver = Solver(tree, estimator="full", minimizer="dcfr")
     solver.run(target_exploitability=precision)

@@ -195,7 +195,7 @@ class IterativeSolver(abc.ABC):
 
     @abc.abstractmethod
     def evaluate(self) -> Evaluation:
-        """Returns values, NashConv and exploitability of the average policy."""
+        """Returns the values, NashConv and exploitability of the average policy."""
 
     @abc.abstractmethod
     def state(self) -> dict[str, np.ndarray]:

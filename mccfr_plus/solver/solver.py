@@ -57,7 +57,7 @@ class Solver(IterativeSolver):
             tree, several threads number the information sets in an order that varies between runs, and arrays are equal
             only up to this order.
         threads: Number of threads that traverse the game.
-        thread_mode: ``"deterministic"``: a gradient is the mean of ``threads * batch`` traversals, summed in thread
+        thread_mode: ``"deterministic"``: a gradient is the mean over ``threads * batch`` traversals, summed in thread
             order; results depend only on the seed and the number of threads. ``"fast"``: each thread runs its own
             iterations on shared tables without waiting; some updates are lost, and results are not repeatable.
         tree: ``"compiled"``: the whole tree is built first; ``"rules"``: no history is stored, and traversals follow
@@ -68,8 +68,8 @@ class Solver(IterativeSolver):
         memory: Memory limit of the whole process, such as ``"4GB"``. Default: half of the free memory. When a lazy tree
             reaches the limit, `run` ends with the result so far.
         symmetry: Whether to merge information sets that are equivalent under a symmetry of the rules, such as a board
-            rotation, or a permutation of suits in poker. The policy is then symmetric. Needs ``tree="rules"``, or
-            ``tree="public"`` for suits.
+            rotation or a permutation of suits in poker. The policy is then symmetric. Merging needs ``tree="rules"``,
+            or ``tree="public"`` for permutations of suits.
         dtype: ``"float64"``, or ``"float32"`` for the strategy, its average and the minimizer's tables, to save
             memory on a public tree.
 
@@ -79,7 +79,8 @@ class Solver(IterativeSolver):
         seed: The seed if it is an integer, else None.
         seconds: Duration of all runs so far, including those before a checkpoint.
         cpu_seconds: CPU seconds used by this process in all runs of this object, excluding compilation.
-        history: Measurements of `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints include them.
+        history: Measurements made by `run` with ``evaluate_every`` or ``target_exploitability``; checkpoints include
+            them.
 
     Raises:
         GameError: If the game cannot be compiled, or if a component does not support it (for example, because of
@@ -200,7 +201,7 @@ class Solver(IterativeSolver):
         return self._engine.state()
 
     def average_strategy(self) -> np.ndarray:
-        """Returns the average strategy, ``[num_slots]`` float64, which is uniform at infosets not yet visited.
+        """Returns the average strategy (``[num_slots]`` float64), which is uniform at infosets not yet visited.
 
         On a lazy tree with several threads, the order of slots varies between runs with the same seed; the policies
         vary only with ``thread_mode="fast"``.
@@ -214,7 +215,8 @@ class Solver(IterativeSolver):
     def average_policy(self) -> TreePolicy | KeyedPolicy:
         """Returns a copy of the average policy, which approximates an equilibrium.
 
-        Without a compiled tree, the policy is a `KeyedPolicy`, which is uniform except at the information states found.
+        Without a compiled tree, the policy is a `KeyedPolicy`, which is uniform except at the information states found
+        so far.
         """
         return self._policy(self.average_strategy(), self._engine.masses)
 
@@ -240,8 +242,8 @@ class Solver(IterativeSolver):
 
         Raises:
             PolicyError: If the game has no such information state, or if no traversal of a lazy tree has reached it.
-            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"``, which keeps no
-                information state strings.
+            ConfigError: If the minimizer keeps no regrets (ftrl, omd), or if ``tree="rules"`` is used, since
+                this tree keeps no information state strings.
         """
         tree, engine = self.tree, self._engine
         infoset = tree.infoset(info_state, player)
@@ -268,13 +270,13 @@ class Solver(IterativeSolver):
 
         Args:
             strategy: ``[num_slots]`` numbers in the order of `current_strategy`, or a policy. On a compiled tree, any
-                policy is accepted; with ``tree="rules"``, the policy must be from a solver with the same options, and
-                only infosets for which it has probabilities are changed.
+                policy is accepted; with ``tree="rules"``, the policy must come from a solver with the same options, and
+                only infosets for which the policy has probabilities are changed.
 
         Raises:
-            ConfigError: If the argument is not a strategy, that is, if it has the wrong shape, negative numbers, or
-                sums other than 1.
-            PolicyError: If a policy is for another game.
+            ConfigError: If the argument is not a strategy, that is, if it has the wrong shape, contains negative
+                numbers, or does not sum to 1 at every infoset.
+            PolicyError: If the argument is a policy for another game.
 
         Examples:
             >>> import mccfr_plus
@@ -299,13 +301,15 @@ class Solver(IterativeSolver):
     def _checked(self, name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
         values = np.asarray(given, np.float64)
         if values.shape != shape or not np.isfinite(values).all():
-            raise ConfigError(f"{name} has shape {values.shape}: give an array of finite numbers of shape {shape}.")
+            raise ConfigError(
+                f"{name} has shape {values.shape}: give an array of shape {shape} that contains only finite numbers."
+            )
         return values
 
     def evaluate(self) -> Evaluation:
-        """Returns values, NashConv and exploitability of the average policy.
+        """Returns the values, NashConv and exploitability of the average policy.
 
-        If the tree is lazy, the game is compiled once, and a BudgetError is raised if it is too large; see
+        If the tree is lazy, the game is compiled once, and a BudgetError is raised if the game is too large; see
         `mccfr_plus.evaluation` for bounds. With ``tree="rules"``, the traversal uses all cores; 20 billion histories
         take minutes.
         """

@@ -35,11 +35,11 @@ BucketOf = Callable[[pyspiel.State, int], Hashable]
 def abstract(
     game: pyspiel.Game | str | Tree, bucket: Any, recall: str = IMPERFECT, key: BucketOf | None = None
 ) -> "AbstractGame":
-    """Returns a game with the same actions, chance outcomes and payoffs, in which players know less.
+    """Returns a game with the actions, chance outcomes and payoffs of the real game, but in which players know less.
 
-    With imperfect recall, an information state is the bucket and the history of public actions. With perfect recall, it
-    also contains the player's earlier buckets and actions. The fields of compiled rules, or else OpenSpiel's public
-    observer, define which actions are public.
+    With imperfect recall, an information state consists of the player's bucket and the history of public actions. With
+    perfect recall, it also contains the player's earlier buckets and actions. The fields of the compiled rules or, if
+    there are none, OpenSpiel's public observer define which actions are public.
 
     Policies of the result are also policies of the real game: ``mccfr_plus.evaluate(game, policy)`` evaluates them
     exactly in that game.
@@ -138,7 +138,9 @@ def _unpickled(made_of: tuple, name: str) -> AbstractGame:
     """Returns the game from another process; GameError if the function is another one here."""
     game = AbstractGame(*made_of)
     if str(game) != name:
-        raise GameError(f"{name} has buckets other than those of {game}: use the same bucket in both processes.")
+        raise GameError(
+            f"{name} has buckets other than those of {game}: use the same bucket function in both processes."
+        )
     return game
 
 
@@ -230,7 +232,7 @@ class _Abstraction:
         fault = fault or ("has no text of its own" if " at 0x" in text else "")
         if fault:
             what = f"{name} returned {shortened(text)} {where}, which {fault}"
-            raise GameError(f"{what}: return a number, a string or a tuple of them.")
+            raise GameError(f"{what}: return a number, a string, or a tuple of numbers and strings.")
         return f"{name}={text}"
 
     def _public_text(self, rules: RulesGame | None, key: BucketOf | None) -> Callable[[pyspiel.State, int], str]:
@@ -286,8 +288,8 @@ class _Abstraction:
                     if known[0] != here[0] or not here[0].endswith(self.bucket(state, player)):
                         raise GameError(
                             f"bucket or key returned different values for player {player} of {self.real} at histories "
-                            f"{known[1]} and {here[1]}, which the player cannot tell apart: make it depend only on "
-                            "what the player knows."
+                            f"{known[1]} and {here[1]}, which the player cannot tell apart: make bucket and key depend "
+                            "only on what the player knows."
                         )
                     left -= 1
                 position.play(rng.choice(actions))

@@ -143,7 +143,7 @@ def histories_of(tree: GameTree, what: str) -> np.ndarray:
     width = movers + players + 1 + (players - 1) * num_actions
     if 4 * num_rows * width > _MAX_BYTES:
         raise BudgetError(
-            f"{what} would keep tensors for {num_rows:,} histories of {tree.game}, which take more than 2 GiB: give "
+            f"{what} would keep more than 2 GiB of tensors, for {num_rows:,} histories of {tree.game}: give "
             "representation='batched', or use the tabular mccfr_plus.Solver."
         )
     tensors = np.zeros((num_rows, width), np.float32)

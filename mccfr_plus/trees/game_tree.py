@@ -41,7 +41,7 @@ _ALWAYS_FREE = 64 << 20  # bytes
 
 @dataclass(frozen=True)
 class Statistics:
-    """Counts of a tree; lists have one entry per player.
+    """Counts for a tree; attributes that are lists have one entry per player.
 
     Attributes:
         histories: Number of nodes, including the root, chance nodes and terminal nodes.
@@ -86,7 +86,7 @@ class GameTree(Tree):
     Attributes:
         game: The turn-based pyspiel game.
         arrays: The arrays that the kernels read; see `mccfr_plus.trees.arrays`.
-        shape: Depth, stack size and perfect recall.
+        shape: The depth, the stack size, and whether the game has perfect recall.
         info_states: The information state string of each infoset. The infosets of a player are contiguous.
         slot_action: ``[num_slots]`` int64, OpenSpiel's action for each slot.
         outcome_action: OpenSpiel's action for each row of ``arrays.chance``, int64.
@@ -289,7 +289,7 @@ def compile_game(
     progress: bool | None = None,
     rules: bool = True,
 ) -> GameTree:
-    """Returns the flat-array tree of a game, built in one traversal, with compiled rules if the game has any.
+    """Returns the flat-array tree of a game, built in one traversal, using compiled rules if the game has any.
 
     Games may have any number of players, any payoffs, explicit chance, and simultaneous moves; see `load_game`.
 
@@ -304,7 +304,8 @@ def compile_game(
     Raises:
         GameError: If the game is unknown or of a kind that cannot be compiled.
         BudgetError: If the tree exceeds `max_nodes` or `max_bytes`, or as soon as the lower limit of a 95% confidence
-            interval from a sample exceeds `max_nodes`. The message estimates the size.
+            interval for the number of histories, computed from a sample, exceeds `max_nodes`. The message gives an
+            estimate of the tree's size.
 
     Examples:
         >>> import mccfr_plus

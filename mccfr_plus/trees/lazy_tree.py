@@ -280,8 +280,8 @@ class LazyTree(ExpandingTree):
         if len(found) > 1:
             raise GameError(
                 f"player {player} reaches the information state {info_state!r} after {len(found)} different sequences "
-                f"of its own moves, which {self.game.get_type().short_name} does not tell apart: "
-                "this state is not a single infoset."
+                f"of its own moves, which {self.game.get_type().short_name} does not tell apart: this "
+                "state does not correspond to a single information set."
             )
         return int(found[0]) if len(found) else None
 

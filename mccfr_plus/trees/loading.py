@@ -75,7 +75,8 @@ def load_game(game: pyspiel.Game | str | Tree) -> pyspiel.Game:
 
     Raises:
         GameError: If the game is unknown (the message suggests similar names), its parameters are not accepted, or it
-            cannot be solved here (a mean-field game, sampled chance, no information states, no bound on its length).
+            cannot be solved by this package (because it is a mean-field game, has sampled chance outcomes, has no
+            information states, or has no bound on its length).
 
     Examples:
         >>> import mccfr_plus

@@ -122,12 +122,12 @@ class SizeEstimate:
         chance_nodes: Number of chance nodes.
         terminal_nodes: Number of terminal nodes.
         traversals: Number of histories that one traversal visits under the uniform strategy, for each estimator.
-        infosets_seen: Number of different information states in the sample, per player; this is a lower bound on the
+        infosets_seen: Number of distinct information states in the sample, per player; this is a lower bound on the
             number in the game.
         perfect_recall: False if an information state was reached through two different pasts of its player.
         depth: Length of the longest history seen, in actions of players and chance.
-        compiled_bytes: Memory of the compiled tree and of a solver with external sampling and regret matching. The
-            upper end of this interval assumes one information set per decision node.
+        compiled_bytes: Memory of the compiled tree and of a solver with external sampling and regret matching, as
+            an interval whose upper end assumes one information set per decision node.
         visited: Number of histories visited.
 
     Examples:
@@ -189,8 +189,8 @@ def estimate_size(
 
     Args:
         game: A `pyspiel.Game` or a game string, as for `compile_game`.
-        sample_size: Approximate number of histories to visit, at least 1; fewer if the game is small enough for all its
-            histories to be counted. 10,000 is enough for an order of magnitude.
+        sample_size: Approximate number of histories to visit, at least 1; fewer are visited if the game is small enough
+            for all its histories to be counted. 10,000 is enough for an order of magnitude.
         seconds: Time limit; a sampling pass in progress is completed. Default: no limit.
         seed: Seed for the sample.
         progress: Whether to show a progress bar after a second. Default: only if standard error is a terminal.

@@ -108,7 +108,7 @@ def test_nothing_is_overwritten(command, path, tmp_path):
         foreign = command(*RUN, "--iterations=10", f"--checkpoint={policy}", *flags)
         foreign.assert_one_line_error("a policy: load it with load_policy", "not be overwritten")
     twice = command(*RUN, "--iterations=10", f"--checkpoint={path}", "--resume", f"--policy_out={path}")
-    twice.assert_one_line_error("is the checkpoint or its lock")
+    twice.assert_one_line_error("names the checkpoint or its lock")
     assert (path.read_bytes(), policy.read_bytes()) == (before, content)
     command(*RUN, "--checkpoint=nothing", "--resume").assert_one_line_error("there is no checkpoint nothing to resume")
     command("evaluate", "leduc_poker", str(path)).assert_one_line_error("but a checkpoint: use Solver.from_checkpoint")

@@ -188,7 +188,7 @@ BAD_INPUT = {
     "battleship --estimator=external": "use estimator='outcome'",
     "kuhn_poker --estimator=extrenal": "Did you mean 'external'",
     "kuhn_poker --policy_out=/no/such/directory/p.npz": "no directory /no/such/directory",
-    "kuhn_poker --checkpoint=run --policy_out=run.lock": "is the checkpoint or its lock",
+    "kuhn_poker --checkpoint=run --policy_out=run.lock": "names the checkpoint or its lock",
 }
 
 

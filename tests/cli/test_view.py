@@ -107,7 +107,7 @@ def test_files_of_another_kind_are_not_overwritten(command, kuhn, tmp_path):
     notes.write_text("notes", encoding="utf-8")
     for line in ("view kuhn_poker uniform --out", "solve kuhn_poker --iterations=1 --policy_out"):
         command(*f"{line}={notes}".split()).assert_one_line_error(
-            "is another kind of file and will not be overwritten: delete it"
+            "is not a file of the expected kind and will not be overwritten: delete it"
         )
     assert notes.read_text(encoding="utf-8") == "notes"
     command("view", "kuhn_poker", "uniform", f"--out={tmp_path}/none/x.html").assert_one_line_error("cannot write")

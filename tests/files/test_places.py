@@ -71,5 +71,5 @@ def test_files_that_must_be_new_or_of_a_kind(tmp_path):
     require_kind(path, PolicyFileError, b"PK")
     with pytest.raises(PolicyFileError, match="already exists"):
         require_new(path, PolicyFileError)
-    with pytest.raises(PolicyFileError, match="is another kind of file and will not be overwritten"):
+    with pytest.raises(PolicyFileError, match="is not a file of the expected kind and will not be overwritten"):
         require_kind(path, PolicyFileError, b"<!DOCTYPE")

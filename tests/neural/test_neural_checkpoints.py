@@ -39,7 +39,7 @@ def test_damaged_file_leaves_the_solver_unchanged(path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"memory_sizes": {"player0/memory": 3}}, "its memories have the wrong sizes"),
+        ({"memory_sizes": {"player0/memory": 3}}, "its memories have wrong sizes"),
         ({"tree": "0" * 32}, "its tree is 0"),
         ({"algorithm": "Mine"}, "is from a user-defined algorithm: load it with Mine.from_"),
     ],

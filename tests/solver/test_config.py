@@ -78,7 +78,7 @@ def test_errors(arguments, message):
 def test_an_average_of_two_players_is_refused_for_three():
     with pytest.raises(ConfigError, match="averaging='sampled' on a game with 3 players"):
         SolverConfig.from_specs(averaging="sampled").check_game(naive.tree_of("kuhn_poker(players=3)"))
-    with pytest.raises(ConfigError, match="threads=2 with estimator='full' and 3 players"):
+    with pytest.raises(ConfigError, match="threads=2 does not work with estimator='full' and 3 players"):
         SolverConfig.from_specs("full", threads=2).shares_parts(naive.tree_of("kuhn_poker(players=3)"))
 
 

@@ -72,6 +72,6 @@ def test_small_games_with_large_payoffs_end():
 @pytest.mark.usefixtures("without_lp")
 def test_the_precision_must_be_reachable():
     with pytest.raises(
-        ConfigError, match="precision=1e-18: the rounding error of payoffs is larger; give at least 4e-12"
+        ConfigError, match="precision=1e-18: the rounding error of the payoffs is larger than this; give at least 4e-12"
     ):
         game_value("kuhn_poker", 1e-18)
