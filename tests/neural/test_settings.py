@@ -47,7 +47,7 @@ def test_defaults_depend_on_the_representation():
     assert (batched.traversals, batched.memory, batched.learning_rate) == (7, "reservoir", 1e-3)
     assert batched.resolved("tree") == batched
     for wrong in (DeepCFRConfig(memory="aggregated"), ESCHERConfig(values="exact")):
-        with pytest.raises(ConfigError, match="needs a compiled tree: omit .*, or give representation='tree'"):
+        with pytest.raises(ConfigError, match=r"needs a compiled tree: omit \w+, or give representation='tree'"):
             wrong.resolved("batched")
 
 

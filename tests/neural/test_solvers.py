@@ -254,7 +254,7 @@ def test_representations():
     assert DREAM("kuhn_poker", representation=own).representation is own
     with pytest.raises(ConfigError, match="already belongs to a DREAM"):
         DREAM("kuhn_poker", representation=own)
-    with pytest.raises(ConfigError, match=r"is for kuhn_poker\(\), but the game is leduc_poker\(\)"):
+    with pytest.raises(ConfigError, match=r"is for kuhn_poker\(\), but the solver.s game is leduc_poker\(\)"):
         DREAM("leduc_poker", representation=TreeRepresentation("kuhn_poker"))
 
     tree = mccfr_plus.compile_game("kuhn_poker")
