@@ -260,7 +260,7 @@ def main(_):
     share = _FEWER.value / _BUCKETS.value  # the number of infosets is proportional to that of buckets
     *_, (_, _, weaker) = blueprints(table, _FEWER.value, _ESTIMATORS.value[0], _SECONDS.value * share)
     opponents = {
-        "against always call": table.constant(CALL),
+        "against always calling": table.constant(CALL),
         "against uniform play": table.constant(),
         f"against {_FEWER.value} buckets": weaker,
     }

@@ -67,8 +67,7 @@ def check_average(
         unbiased: Whether the average must be unbiased. Default: True except for ``"optimistic"``.
         seed: Seed for strategies and draws.
 
-    ``figures["bias"]`` of the report is the largest error of any averaged probability; this error is 0 where a test is
-    exact.
+    ``figures["bias"]`` of the report is the largest error of any averaged probability; errors are 0 in exact tests.
 
     Raises:
         CheckError: If the average is biased, writes NaN, or adds nothing.

@@ -109,7 +109,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint_interval", type=command.duration, help="Time between checkpoints, such as 90s. Default: 60s.")
     add("--resume", action="store_true", help="Continue the run saved in the file given by --checkpoint.")
     meaning = (
-        "Append the iterations, nodes_touched, seconds and exploitability of each evaluation to this file, as JSON."
+        "Append a line of JSON for each evaluation to this file, with its iterations, nodes_touched, seconds and "
+        "exploitability."
     )
     add("--log", help=meaning)
     meaning = "Time between evaluations, such as 0.5s or 5m. Default: 1s with --log; no evaluations without it."

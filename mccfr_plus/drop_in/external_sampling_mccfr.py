@@ -18,9 +18,9 @@ class ExternalSamplingSolver(DropInSolver):
     """External sampling MCCFR (Lanctot et al. 2009, section 3, equation 11).
 
     Unlike in OpenSpiel, the SIMPLE average is unbiased for any number of players. OpenSpiel averages player i + 1's
-    policy during player i's traversals. With more than two players, whether an infoset is visited then depends on a
-    third player's changing policy, which biases the average; this solver therefore makes an additional traversal for
-    the average.
+    policy during player i's traversals. With more than two players, whether an information state is visited then
+    depends on a third player's changing policy, which biases the average; this solver therefore makes an additional
+    traversal for the average.
 
     Args:
         game: A `pyspiel.Game` of any size.
