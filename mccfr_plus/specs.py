@@ -31,7 +31,7 @@ def parse_spec(text: str) -> Spec:
     """
     match = _SPEC.fullmatch(text.strip())
     if match is None:
-        raise SyntaxError(f"{text!r} is not name(key=value, ...)")
+        raise SyntaxError(f"{text!r} does not have the form name(key=value, ...)")
     parameters: dict[str, Any] = {}
     for argument in split_specs(match[2] or ""):
         pair = _KEY.fullmatch(argument)

@@ -39,7 +39,7 @@ def pages(*paths: Path) -> Iterator[str]:
 def helps() -> Iterator[str]:
     for verb in VERBS:
         parser = parser_of(verb)
-        notes = f"{parser.description}\n{parser.epilog}".replace("\n  ", "\n\n  ")  # entries of lists
+        notes = re.sub(r"\n  (?=\S)", "\n\n  ", f"{parser.description}\n{parser.epilog}")  # entries of lists
         yield from (f"{verb}: {text}" for text in paragraphs_of(notes))
         yield from (f"{each.dest}: {each.help}" for each in parser._actions if is_prose(str(each.help)))
 

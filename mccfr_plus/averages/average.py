@@ -288,7 +288,7 @@ class PowerAverage(Component):
         return frozenset() if self.method == "last" else frozenset({needs.AVERAGE})
 
     def weights(self) -> tuple[float, np.ndarray]:
-        """Returns gamma, and the weights of the first iterations if they differ from t^gamma: ``[any]`` float64."""
+        """Returns gamma, and the weights of iterations 0, 1, ... if they differ from t^gamma: ``[any]`` float64."""
         return float(self.gamma), np.zeros(0)
 
 

@@ -96,7 +96,7 @@ def regret_bound(
             draws.
         estimator: An `Estimator` or its short name.
         minimizer: A `Minimizer` or its short name.
-        averaging: The average, with weights t^gamma, or its short name. Default: the minimizer's default.
+        averaging: The average, with weights t^gamma, or its short name. None: the minimizer's default.
         p: Maximum probability that the bound fails, in (0, 1); unused for exact gradients.
 
     Raises:

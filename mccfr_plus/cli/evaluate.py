@@ -26,7 +26,7 @@ _MAX_SECONDS = 3600.0  # of an exact evaluation with compiled rules
 NOTES = """
   value            expected payoff when all players follow the policy
   best response    expected payoff of a best response to the other players' strategies
-  NashConv         sum over players of (best response - value); 0 at a Nash equilibrium
+  NashConv         sum over players of best response minus value, as above; 0 at a Nash equilibrium
   exploitability   NashConv / number of players, in units of the game's payoffs
 
 The numbers are exact if the game's tree fits into memory or the game has compiled rules. Otherwise, or if you give

@@ -60,7 +60,7 @@ def evaluate_by_rules(
 ) -> Evaluation:
     """Returns a policy's exact values in a game with compiled rules, by one traversal of all histories.
 
-    Unless the policy was computed with ``tree="rules"`` and the same `symmetry`, an additional traversal is
+    Unless the policy is None or was computed with ``tree="rules"`` and the same `symmetry`, an additional traversal is
     required to find a history of each infoset.
 
     Args:

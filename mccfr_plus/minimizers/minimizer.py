@@ -36,7 +36,7 @@ class Minimizer(Component):
     2. Return the infoset's value for its parent: for regret matching, the expected value of the strategy played.
     3. Do not write to other slots. You may use ``values[first:last]`` as scratch memory.
     4. Never write anything but probabilities to `strategy`, even temporarily: with ``thread_mode="fast"``, threads
-    share it.
+       share it.
 
     docs/tutorials/own-components.md has a complete example.
 

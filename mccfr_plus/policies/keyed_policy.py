@@ -159,7 +159,7 @@ class KeyedPolicy(JointTablePolicy):
         information state are ignored.
         """
         if not isinstance(self.keys, RulesKeys):
-            raise PolicyError(f"{self.keys.kind!r} keys have no views of compiled rules: solve with tree='rules'.")
+            raise PolicyError(f"{self.keys.kind!r} keys are not views of compiled rules: solve with tree='rules'.")
         return self.keys.row_of([self._row(key, player) for key in self.keys.of_view(np.array(view, np.int64))])
 
     def _row(self, key: tuple[int, int], player: int) -> dict[int, float] | None:

@@ -373,7 +373,7 @@ def check_threads(threads: int) -> None:
     cores = os.cpu_count() or 1
     check_whole("threads", threads)
     if threads > max(2 * cores, 8):  # small machines may still try what larger ones run
-        raise ConfigError(f"threads={threads}: must be at most {cores}, the number of cores of this machine.")
+        raise ConfigError(f"threads={threads}: give at most {cores}, the number of cores of this machine.")
 
 
 # --- the kernel ---

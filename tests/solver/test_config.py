@@ -38,7 +38,7 @@ CASES = [
     ({"alternating": "no"}, "alternating='no': must be True or False"),
     ({"threads": 0}, "threads=0: must be an integer, at least 1"),
     ({"threads": True}, "threads=True: must be an integer"),
-    ({"threads": 10_000}, "threads=10000: must be at most 2, the number of cores"),
+    ({"threads": 10_000}, "threads=10000: give at most 2, the number of cores"),
     ({"threads": 2, "estimator": "best_response"}, "threads=2 with estimator='best_response': it does not sample"),
     ({"threads": 2, "baseline": True}, "threads=2 with a baseline: traversals change the values"),
     ({"threads": 2, "estimator": "escher"}, "threads=2 with estimator='escher': traversals change the"),
