@@ -11,7 +11,7 @@ from mccfr_plus.errors import ConfigError
 
 _LOW, _HIGH, _FEW_SEEDS = 0.05, 0.95, 3  # quantiles of a band; with few seeds it spans minimum to maximum
 
-# Okabe, Ito 2008: distinct for all kinds of color vision. Markers and dashes differ as well, for print in gray.
+# Okabe and Ito 2008: distinct for all kinds of color vision. Markers and dashes differ as well, for print in gray.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = "osD^vP*X"

@@ -223,7 +223,7 @@ METHODS = ("auto", "exact", "per_history", "lazy", "stochastic", "sampled", "opt
 
 @dataclass(frozen=True)
 class PowerAverage(Component):
-    """The average in which iteration t has weight t^gamma (Brown, Sandholm 2019: gamma = 2 for DCFR).
+    """The average in which iteration t has weight t^gamma (Brown and Sandholm 2019: gamma = 2 for DCFR).
 
     Methods:
 
@@ -236,8 +236,8 @@ class PowerAverage(Component):
       is unbiased but noisy.
     * ``"sampled"``: like ``"stochastic"``, but counts the action drawn for the opponent; the result is the
       empirical distribution of play. In a matrix game, the average over k iterations of
-      `external(sample_per_infoset=True)` mixes at most k actions per player (Grigoriadis, Khachiyan 1995). Two players
-      only.
+      `external(sample_per_infoset=True)` mixes at most k actions per player (Grigoriadis and Khachiyan 1995). Two
+      players only.
     * ``"optimistic"``: a biased average, for comparison with Lanctot et al. 2009, appendix A.1.
     * ``"last"``: the last strategy instead of an average. The last strategy need not converge.
 
@@ -294,7 +294,7 @@ class PowerAverage(Component):
 
 @dataclass(frozen=True)
 class ScheduledAverage(PowerAverage):
-    """The average whose exponent falls from gamma to gamma - drop during the run (Zhang, McAleer, Sandholm 2026).
+    """The average whose exponent falls from gamma to gamma - drop during the run (Zhang, McAleer and Sandholm 2026).
 
     Before iteration t + 1, the sums are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop * min(t, n) /
     n. The paper's HS-PCFR+(30) is predictive regret matching+ with this average; HS-PCFR+(15) has gamma = 15.

@@ -24,20 +24,20 @@ _PREDICTIVE = (minimizers.PredictiveRegretMatching, minimizers.PredictiveRegretM
 
 _IN_TREE = "Lanctot et al. 2009, Theorem 3"
 _PREDICTED = f"{_IN_TREE}, with the last regrets as predictions (derived)"
-_DILATED = "FTRL and OMD (Farina, Kroer, Sandholm 2020, section 2.2) with a given step size (derived)"
+_DILATED = "FTRL and OMD (Farina, Kroer and Sandholm 2020, section 2.2) with a given step size (derived)"
 _LOCAL_THEOREM = {
     minimizers.RegretMatching: _IN_TREE,
     minimizers.RegretMatchingPlus: f"{_IN_TREE}, with RM+ of Tammelin et al. 2015",
     minimizers.Discounted: f"{_IN_TREE}, with the weights of linear CFR (derived)",
     minimizers.PredictiveRegretMatching: _PREDICTED,
     minimizers.PredictiveRegretMatchingPlus: _PREDICTED,
-    minimizers.Hedge: "Freund, Schapire 1997 at every infoset (derived)",
+    minimizers.Hedge: "Freund and Schapire 1997 at every infoset (derived)",
     minimizers.FTRL: _DILATED,
     minimizers.OMD: _DILATED,
 }
 _TRIVIAL = "the payoff range, which is smaller than the theorems' bounds"
 _IN_HINDSIGHT = "M_i(sigma) of Gibson et al. 2012, Theorem 5, with blocks by sequences (derived)"
-_CONCENTRATION = "Farina, Kroer, Sandholm 2020, Proposition 1, for all pure strategies"
+_CONCENTRATION = "Farina, Kroer and Sandholm 2020, Proposition 1, for all pure strategies"
 _SMALL_VARIANCE = "Freedman 1975, with a bound on the variance (derived)"
 _SECOND_MOMENT = "Gibson et al. 2012, Theorem 6"
 
@@ -232,7 +232,7 @@ def hedge_bound(tree: GameTree, player: int, iterations: int, eta: float, scale:
 
         (max over plans x of sum over I of x[parent(I)] log(n_I) / eta + sum over s of x[s] * eta * T * scale^2 / 8) / T
 
-    s are sequences with infosets below. The local regret is that of Cesa-Bianchi, Lugosi 2006, Theorem 2.2.
+    s are sequences with infosets below. The local regret is that of Cesa-Bianchi and Lugosi 2006, Theorem 2.2.
     """
     blocks = eta * iterations * scale**2 / 8 * (treeplex.num_children(tree) > 0)
     return treeplex.vertex_maximum(tree, player, np.log(tree.arrays.infosets["num_actions"]) / eta, blocks) / iterations
@@ -253,7 +253,7 @@ def dilated_bound(
 
     G is `gradient_bound`, or twice that if the last gradient is the prediction of the next (`optimistic`). None: half
     the player's payoff range, if only chance and opponents are sampled: a constant added to all payoffs changes a
-    gradient by a vector that is constant on plans (Rakhlin, Sridharan 2013; Syrgkanis et al. 2015).
+    gradient by a vector that is constant on plans (Rakhlin and Sridharan 2013; Syrgkanis et al. 2015).
     """
     largest = (1 + optimistic) * (float(tree.payoff_range[player]) / 2 if gradient_bound is None else gradient_bound)
     deviation = eta * largest**2 / (2 * treeplex.strong_convexity(tree, player, weights))

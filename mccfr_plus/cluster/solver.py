@@ -201,7 +201,7 @@ class DistributedSolver(contextlib.AbstractContextManager, Solver):
 
     In every round, workers get the current strategy, make a fixed number of batches of traversals, each with its own
     random stream, and return sparse sums. The driver adds the sums in the order of batches and updates. A gradient is
-    the mean of many estimates, without bias (Farina, Kroer, Sandholm 2020, section 5.2). Results depend on `seed`,
+    the mean of many estimates, without bias (Farina, Kroer and Sandholm 2020, section 5.2). Results depend on `seed`,
     `num_batches` and `traversals`, but not on the number or the speed of workers, or on a worker's crash.
 
     Otherwise it is used like a `Solver`. Close it after use, or use it in a ``with`` block.

@@ -55,7 +55,7 @@ class DCFRSolver(_DCFRSolver):
         GameError: If the game cannot be compiled.
         ConfigError: If alpha, beta or gamma is out of range.
 
-    Reference: Brown, Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
+    Reference: Brown and Sandholm 2019, "Solving imperfect-information games via discounted regret minimization".
 
     Examples:
         >>> import mccfr_plus, pyspiel
@@ -72,7 +72,7 @@ class DCFRSolver(_DCFRSolver):
 
 
 class LCFRSolver(_DCFRSolver):
-    """Linear CFR (Brown, Sandholm 2019): alpha = beta = gamma = 1. See `DCFRSolver` for the arguments.
+    """Linear CFR (Brown and Sandholm 2019): alpha = beta = gamma = 1. See `DCFRSolver` for the arguments.
 
     Examples:
         >>> import mccfr_plus, pyspiel

@@ -8,8 +8,8 @@ adds to the gradient, with a guess b(a) of the value behind a,
 p(a) being chance's or an opponent's probability, or 1 at own nodes: at the player's last slot, or at own nodes at the
 slot of a. Its mean is 0. Guesses move toward what traversals find below; see docs/background/estimators.md.
 
-References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid, Bowling 2020, sections 4 and 5. Differs from them in
-that it corrects the gradient and not values, and in that several children may be visited.
+References: Schmid et al. 2019, equations 8 to 10; Davis, Schmid and Bowling 2020, sections 4 and 5. Differs from them
+in that it corrects the gradient and not values, and in that several children may be visited.
 """
 
 from dataclasses import dataclass

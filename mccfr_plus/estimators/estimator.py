@@ -147,7 +147,7 @@ class TraversalSampling(Estimator):
 
 @dataclass(frozen=True)
 class ChanceSampling(TraversalSampling):
-    """Chance sampling: samples each chance node and visits everything else (Lanctot et al. 2009, section 3).
+    """Chance sampling: draws one outcome per chance node and visits all actions (Lanctot et al. 2009, section 3).
 
     Every chance node has its own draw (Gibson et al. 2012, section 2): Leduc poker's board is drawn separately for each
     sequence of bets. In Lanctot et al., all histories in a block (a set of terminal histories that are sampled
@@ -165,7 +165,7 @@ class ChanceSampling(TraversalSampling):
 
 @dataclass(frozen=True)
 class OpponentsSampled(TraversalSampling):
-    """Draws opponents' actions on-policy; on matrix games with `sample_per_infoset` as Grigoriadis, Khachiyan 1995."""
+    """Draws opponents' actions on-policy; per infoset, on matrix games, as in Grigoriadis and Khachiyan 1995."""
 
     sample_per_infoset: bool = switch(False)
 

@@ -143,7 +143,7 @@ def _fill(infosets, below, strategy):
 
 @dataclass(frozen=True)
 class BalancedOutcomeSampling(TraversalSampling):
-    """Outcome sampling with balanced exploration (Farina, Kroer, Sandholm 2020, section 4.2.1, appendix A).
+    """Outcome sampling with balanced exploration (Farina, Kroer and Sandholm 2020, section 4.2.1, appendix A).
 
     With epsilon = 1, each sequence is sampled with probability at least 1 / (number of the player's sequences - 1).
     Hence, no entry of the estimated gradient is larger in absolute value than (largest absolute payoff) * (number of

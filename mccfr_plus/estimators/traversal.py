@@ -14,7 +14,8 @@ of these slides: 1.3 times as fast on trees larger than the cache.
 
 References: Lanctot et al. 2009, sections 3 (chance, outcome: equation 10, external: equation 11), 5 (pruning); Farina
 et al. 2020, sections 4.1 (opponent) and 4.2 (exploration strategies); Gibson et al. 2012, algorithm 1 (average
-strategy); Brown, Sandholm 2019, "Superhuman AI for multiplayer poker", supplement, algorithm 1 (regret-based pruning).
+strategy); Brown and Sandholm 2019, "Superhuman AI for multiplayer poker", supplement, algorithm 1 (regret-based
+pruning).
 
 Traversals draw through the functions below and through nothing else, so that `check_estimator` can put others in their
 place which go through all outcomes one by one. A user-defined estimator that does the same is checked exactly. Others

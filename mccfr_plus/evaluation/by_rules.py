@@ -1,8 +1,8 @@
 """Exact values and best responses in games that are not stored: by one traversal of all histories by their rules.
 
 It adds up every player's gradient; values follow infoset by infoset, from the last one to the first (Johanson, Waugh,
-Bowling, Zinkevich 2011, "Accelerating best response calculation in large extensive games", section 3). Subtrees below a
-fixed depth are dealt out to the threads in turn, so that the result depends on their number alone.
+Bowling and Zinkevich 2011, "Accelerating best response calculation in large extensive games", section 3). Subtrees
+below a fixed depth are dealt out to the threads in turn, so that the result depends on their number alone.
 """
 
 import itertools

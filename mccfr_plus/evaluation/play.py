@@ -110,7 +110,7 @@ def student_t(probability: float, freedom: float) -> float:
 def sum_of(estimates: Sequence[Estimate], weights: Sequence[float], offset: float, kind: Kind) -> Estimate:
     """Returns the estimate for a weighted sum of independent estimates of one confidence, plus a constant.
 
-    Reference: Zou, Donner 2008, "Construction of confidence limits about effect measures: a general approach".
+    Reference: Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach".
     """
     value = offset + math.fsum(w * term.value for w, term in zip(weights, estimates, strict=True))
     half_width = math.sqrt(math.fsum((w * term.half_width) ** 2 for w, term in zip(weights, estimates, strict=True)))
@@ -335,7 +335,7 @@ def head_to_head(
         >>> result.estimate.kind, result.estimate.low > 0, result.variance_reduction > 2
         ('estimate', True, True)
 
-    Reference: Burch, Schmid, Moravcik, Morrill, Bowling 2018, "AIVAT: a new variance reduction technique for agent
+    Reference: Burch, Schmid, Moravcik, Morrill and Bowling 2018, "AIVAT: a new variance reduction technique for agent
     evaluation in imperfect information games". Differs from it in learning the values, and in not summing over private
     information: all strategies are known, so histories say more.
     """

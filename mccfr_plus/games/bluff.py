@@ -1,6 +1,6 @@
 """One round of Bluff, or liar's dice, paid by the value of the rounds that follow; rules: docs/background/games.md.
 
-Reference: Gibson, Burch, Lanctot, Szafron 2012; the order of bids and the wild face as in OpenSpiel.
+Reference: Gibson, Burch, Lanctot and Szafron 2012; the order of bids and the wild face as in OpenSpiel.
 """
 
 import importlib

@@ -265,7 +265,7 @@ class HandBuckets:
         >>> buckets(state, 0), buckets(state, 1)
         (4, 0)
 
-    Reference: Gibson et al. 2012, section 6, with five buckets, after Zinkevich, Johanson, Bowling, Piccione 2007.
+    Reference: Gibson et al. 2012, section 6, with five buckets, after Zinkevich, Johanson, Bowling and Piccione 2007.
     """
 
     hidden = ("board",)  # public fields that a bucket replaces

@@ -1,6 +1,6 @@
 """Leduc poker with any number of ranks, dealt without suits (rules: docs/background/games.md).
 
-Reference: Southey et al. 2005, "Bayes' bluff" (Leduc, 3 ranks); Farina, Kroer, Sandholm 2020 (13 ranks).
+Reference: Southey et al. 2005, "Bayes' bluff" (Leduc, 3 ranks); Farina, Kroer and Sandholm 2020 (13 ranks).
 """
 
 from dataclasses import replace

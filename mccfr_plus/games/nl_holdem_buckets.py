@@ -1,8 +1,8 @@
 """No-limit hold'em of two betting rounds with five buckets of hands per round (rules: docs/background/games.md).
 
-Reference: Gibson, Burch, Lanctot, Szafron 2012, "Efficient Monte Carlo counterfactual regret minimization in games with
-many player actions", section 5, which does not publish its buckets' probabilities; Zinkevich, Johanson, Bowling,
-Piccione 2007 for the buckets.
+Reference: Gibson, Burch, Lanctot and Szafron 2012, "Efficient Monte Carlo counterfactual regret minimization in games
+with many player actions", section 5, which does not publish its buckets' probabilities; Zinkevich, Johanson, Bowling
+and Piccione 2007 for the buckets.
 """
 
 import importlib.resources

@@ -1,6 +1,6 @@
 """Search game: an attacker crosses a graph that patrols watch (rules, syntax of graphs: docs/background/games.md).
 
-Reference: Bosansky, Cermak 2015, "Sequence-form algorithm for computing Stackelberg equilibria"; Farina, Kroer,
+Reference: Bosansky and Cermak 2015, "Sequence-form algorithm for computing Stackelberg equilibria"; Farina, Kroer and
 Sandholm 2020, whose graph could not be reconstructed.
 """
 

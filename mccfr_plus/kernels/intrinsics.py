@@ -2,7 +2,7 @@
 
 Intrinsics are functions in plain Python, for runs without compilation, and code for kernels, which stands above it.
 
-Random numbers are SplitMix64 (Steele, Lea, Flood 2014, figure 17; constants of their implementation), which passes
+Random numbers are SplitMix64 (Steele, Lea and Flood 2014, figure 17; constants of their implementation), which passes
 BigCrush. The state is one word of scratch arrays, from `mccfr_plus.parameters.new_states`: a `numpy.random.Generator`
 costs 30 us a call.
 """

@@ -92,7 +92,7 @@ def _factor(iteration, exponent):
 
 @dataclass(frozen=True)
 class Discounted(Minimizer):
-    """Discounted regret matching, the rule of DCFR: regrets are discounted after each update (Brown, Sandholm 2019).
+    """Discounted regret matching, the rule of DCFR: regrets are discounted after each update (Brown and Sandholm 2019).
 
     After iteration t with regrets r, the cumulative regrets R become (R + r) d, with d = t^alpha / (t^alpha + 1) where
     R + r is positive, and d = t^beta / (t^beta + 1) elsewhere. The next strategy is proportional to [R]+.
@@ -168,7 +168,7 @@ def discounted_plus() -> Discounted:
 
 @dataclass(frozen=True)
 class ScheduledDiscounted(Discounted):
-    """Discounted regret matching on a schedule, the rule of HS-DCFR (Zhang, McAleer, Sandholm 2026, equations 2 to 4).
+    """Discounted regret matching on a schedule, the rule of HS-DCFR (Zhang, McAleer and Sandholm 2026, eqs. 2 to 4).
 
     Until iteration n, alpha_t = 1 + 3 t / n and beta_t = -1 - 2 t / n; thereafter, both are constant. The default
     average is `ScheduledAverage` with the same n.

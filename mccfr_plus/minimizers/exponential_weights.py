@@ -8,7 +8,7 @@ the equalities, so that the sum of eta_s g_s takes the place of eta G. FTRL with
 every iteration. So does MMD, which has no log n_I in psi, and theta = (theta + eta_t g_t) / (1 + eta_t alpha_t) in the
 place of eta G. The optimistic forms count the last gradient that an infoset saw twice, as the guess of the next one.
 
-References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer, Sandholm
+References: Hoda et al. 2010, section 4 (dilated regularizers); Kroer et al. 2020 (weights); Farina, Kroer and Sandholm
 2020, equations 2 and 3 (OMD, FTRL) and section 5 (on sampled gradients); Sokota et al. 2023, section 3 (MMD).
 """
 
@@ -92,17 +92,17 @@ def prepare_hedge(tree, strategy, tables, scratch, player, iteration, parameters
 
 @dataclass(frozen=True)
 class Hedge(ExponentialWeights):
-    """Hedge (multiplicative weights) on each infoset's counterfactual regrets (Freund, Schapire 1997, figure 2).
+    """Hedge (multiplicative weights) on each infoset's counterfactual regrets (Freund and Schapire 1997, figure 2).
 
     The strategy of iteration t + 1 is proportional to exp(eta R / (t + 1)^decay), where R is the vector of
     cumulative regrets of iterations 1 to t. The strategy stays the same until the information set is touched again.
-    See Brown, Kroer, Sandholm 2017, "Dynamic thresholding and pruning for regret minimization", for the use
+    See Brown, Kroer and Sandholm 2017, "Dynamic thresholding and pruning for regret minimization", for the use
     of Hedge in CFR.
 
     Args:
         eta: Step size, in units of 1 / payoff, above 0.
         decay: Exponent in the step size eta / (t + 1)^decay, from 0 to 1; 0 keeps the step size constant.
-        optimistic: Whether to count the last regrets twice (Rakhlin, Sridharan 2013).
+        optimistic: Whether to count the last regrets twice (Rakhlin and Sridharan 2013).
 
     Examples:
         >>> mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.Hedge(eta=10.0)).run(100).exploitability() < 0.05
@@ -238,7 +238,7 @@ class Dilated(ExponentialWeights):
 
 @dataclass(frozen=True)
 class FTRL(Dilated):
-    """Follow the regularized leader with dilated entropy (Farina, Kroer, Sandholm 2020, equation 3).
+    """Follow the regularized leader with dilated entropy (Farina, Kroer and Sandholm 2020, equation 3).
 
     The next strategy maximizes eta <G, x> - psi(x) over sequence-form strategies x, where G is the sum of all gradients
     and psi is the dilated entropy.
@@ -260,7 +260,7 @@ class FTRL(Dilated):
 
 @dataclass(frozen=True)
 class OMD(Dilated):
-    """Online mirror descent with dilated entropy (Farina, Kroer, Sandholm 2020, equation 2).
+    """Online mirror descent with dilated entropy (Farina, Kroer and Sandholm 2020, equation 2).
 
     With a constant step size, the iterates of `OMD` equal those of `FTRL`; see
     `mccfr_plus.minimizers.exponential_weights`.
@@ -342,7 +342,7 @@ def dilated_weights(tree: Tree, scheme: str = "kroer") -> np.ndarray:
     of a plan.
 
     - kroer: 2 alpha_I, without a parent alpha_I, where alpha_I = 1 + max_a sum_J 2 alpha_J (Kroer et al. 2020).
-    - least: brackets of 1, so a smaller psi and better regret bounds with the same modulus (Farina, Kroer, Sandholm
+    - least: brackets of 1, so a smaller psi and better regret bounds with the same modulus (Farina, Kroer and Sandholm
       2021, "Better regularization for sequential decision spaces").
     - constant: 1, which is at least s times the least weights: modulus s / M_Q, as all brackets are >= 0.
 

@@ -221,7 +221,7 @@ def match_regrets(values, strategy, tables, first, last, iteration, parameters):
 
 @dataclass(frozen=True)
 class RegretMatching(Minimizer):
-    """Regret matching (Hart, Mas-Colell 2000), the rule of CFR and of MCCFR.
+    """Regret matching (Hart and Mas-Colell 2000), the rule of CFR and of MCCFR.
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
     proportional to [R]+, or uniform if no entry is positive.
@@ -258,7 +258,7 @@ class RegretMatchingPlus(Minimizer):
 
 @dataclass(frozen=True)
 class PredictiveRegretMatching(Minimizer):
-    """Predictive regret matching (Farina, Kroer, Sandholm 2021, algorithm 3).
+    """Predictive regret matching (Farina, Kroer and Sandholm 2021, algorithm 3).
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
     proportional to [R + r]+, or uniform if no entry is positive: r serves as the prediction of the next regrets.
@@ -280,7 +280,7 @@ class PredictiveRegretMatching(Minimizer):
 
 @dataclass(frozen=True)
 class PredictiveRegretMatchingPlus(Minimizer):
-    """Predictive regret matching+ (Farina, Kroer, Sandholm 2021, algorithm 4), the rule of PCFR+.
+    """Predictive regret matching+ (Farina, Kroer and Sandholm 2021, algorithm 4), the rule of PCFR+.
 
     Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes [R + r]+, and the next strategy
     is proportional to [R + r / (1 + alpha)]+: r serves as the prediction of the next regrets.

@@ -154,7 +154,7 @@ class DeepCFR(AdvantageSolver):
         ConfigError: If the config does not fit the class or the representation, or a factory returns an object of the
             wrong type.
 
-    Reference: Brown, Lerer, Gross, Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
+    Reference: Brown, Lerer, Gross and Sandholm 2019, "Deep counterfactual regret minimization", algorithms 1 and 2.
     """
 
     config_class: ClassVar[type] = configs.DeepCFRConfig
@@ -175,8 +175,8 @@ class DREAM(AdvantageSolver):
     under uniform play, divided by their sampling probability. See `DeepCFR` for the arguments; the config is a
     `DREAMConfig`.
 
-    Reference: Steinberger, Lerer, Brown 2020, "DREAM: Deep regret minimization with advantage baselines and model-free
-    learning", section 4; with ``minimizer="pdcfr+"`` VR-DeepPDCFR+ (Xu et al. 2026).
+    Reference: Steinberger, Lerer and Brown 2020, "DREAM: Deep regret minimization with advantage baselines and
+    model-free learning", section 4; with ``minimizer="pdcfr+"`` VR-DeepPDCFR+ (Xu et al. 2026).
     """
 
     config_class: ClassVar[type] = configs.DREAMConfig
@@ -212,8 +212,8 @@ class ESCHER(AdvantageSolver):
     after it, minus the mean of these values under the strategy. See `DeepCFR` for the arguments; the config is an
     `ESCHERConfig`.
 
-    Reference: McAleer, Farina, Lanctot, Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing a
-    history value function to estimate regret", section 4.
+    Reference: McAleer, Farina, Lanctot and Sandholm 2023, "ESCHER: Eschewing importance sampling in games by computing
+    a history value function to estimate regret", section 4.
     """
 
     config_class: ClassVar[type] = configs.ESCHERConfig

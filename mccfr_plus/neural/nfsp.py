@@ -25,7 +25,7 @@ class NFSP(NeuralSolver):
     average policy otherwise. An iteration consists of ``config.episodes`` episodes and the updates due in them.
     `losses` are the losses of the average policies. See `DeepCFR` for the arguments; the config is an `NFSPConfig`.
 
-    Reference: Heinrich, Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
+    Reference: Heinrich and Silver 2016, "Deep reinforcement learning from self-play in imperfect-information games",
     algorithm 1. The differences are that updates take place between parallel episodes, that Adam is used with its own
     rates, and that eta is 0.3 by default instead of 0.1.
     """

@@ -169,7 +169,7 @@ def value_targets(paths: Paths, values: np.ndarray) -> np.ndarray:
     """Returns each player's value of the drawn action of each decision, ``[num_decisions, num_players]``.
 
     It is backed up by the mean over the strategy, with ``values``, ``[num_decisions, num_players, num_actions]``, of
-    other actions (tree backup: Precup, Sutton, Singh 2000, section 4).
+    other actions (tree backup: Precup, Sutton and Singh 2000, section 4).
     """
     targets, backed_up = np.zeros(values.shape[:2]), paths.returns.copy()
     for level in reversed(paths.levels()):

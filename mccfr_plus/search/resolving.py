@@ -48,10 +48,10 @@ def gadget(blueprint: Blueprint, subgame: Subgame, player: int, method: str = "m
 
     * ``"unsafe"``: both players have followed the blueprint. The opponent has no alternative to the subgame.
     * ``"resolve"``: the opponent chooses with each hand between the subgame and the value that a best response to the
-      blueprint gets there (Burch, Johanson, Bowling 2014).
+      blueprint gets there (Burch, Johanson and Bowling 2014).
     * ``"maxmargin"``: the opponent chooses the hand and receives the payoff minus the hand's value, so that the
       smallest margin is maximized (Moravcik et al. 2016).
-    * ``"reach"``: as ``"maxmargin"``, with values raised by what the opponent gave up on the way (Brown, Sandholm
+    * ``"reach"``: as ``"maxmargin"``, with values raised by what the opponent gave up on the way (Brown and Sandholm
       2017); see `Blueprint.gifts`.
     """
     check_choice("method", method, METHODS)

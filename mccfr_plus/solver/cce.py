@@ -3,8 +3,8 @@
 All players follow a profile that is drawn from those played. A player's gain by a plan of its own, chosen before the
 draw, is its regret. CFR-Jr plays the current strategies, each a mixture of few pure plans; CFR-S draws a pure plan.
 
-Reference: Celli, Marchesi, Bianchi, Gatti 2019, "Learning to correlate in multi-player general-sum sequential games",
-sections 4 and 5.
+Reference: Celli, Marchesi, Bianchi and Gatti 2019, "Learning to correlate in multi-player general-sum sequential
+games", sections 4 and 5.
 """
 
 from typing import NamedTuple

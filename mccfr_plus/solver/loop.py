@@ -1,7 +1,7 @@
 """The loop of all tabular solvers, its slots, which `config.composed` fills, and threads that share one gradient.
 
 Each thread of such a team runs the loop with its own scratch and waits for the others at barriers; the first adds up
-and updates. The gradient is the mean of all estimates (Farina, Kroer, Sandholm 2020, section 5.2).
+and updates. The gradient is the mean of all estimates (Farina, Kroer and Sandholm 2020, section 5.2).
 """
 
 from collections.abc import Sequence

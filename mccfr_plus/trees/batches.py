@@ -49,7 +49,7 @@ class Positions:
     def draws(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Returns uniform numbers in [0, 1), spread evenly over equal histories to reduce the variance, but unbiased.
 
-        They are a Kronecker sequence with a random shift (Cranley, Patterson 1976).
+        They are a Kronecker sequence with a random shift (Cranley and Patterson 1976).
         """
         sequence = (rng.random() + _GOLDEN_RATIO * np.arange(len(rows))) % 1.0
         result = np.empty_like(sequence)

@@ -89,7 +89,7 @@ class GameTree(Tree):
         shape: The depth, the stack size, and whether the game has perfect recall.
         info_states: The information state string of each infoset. The infosets of a player are contiguous.
         slot_action: ``[num_slots]`` int64, OpenSpiel's action for each slot.
-        outcome_action: OpenSpiel's action for each row of ``arrays.chance``, int64.
+        outcome_action: int64, OpenSpiel's action for each row of ``arrays.chance``.
         is_converted: Whether `game` is OpenSpiel's turn-based conversion of a game with simultaneous moves.
         num_players: Number of players, excluding chance.
         num_nodes: Number of histories, including the root, chance nodes and terminal nodes.

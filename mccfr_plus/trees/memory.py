@@ -71,7 +71,7 @@ def plan_memory(limit: str | int | float | None, *, node_cost: int, infoset_cost
     if room < _LEAST:
         raise ConfigError(
             f"memory={limit!r}: Python, OpenSpiel and the compiled kernels take {here / 1e6:,.0f} MB, and a "
-            f"lazy tree needs {_LEAST / 1e6:,.0f} MB, so give at least {(here + _LEAST) / 1e6 + 1:.0f}MB."
+            f"lazy tree needs {_LEAST / 1e6:,.0f} MB, so give at least {(here + _LEAST) / 1e6 + 1:,.0f} MB."
         )
     states = min(int(_STATES_SHARE * room), _MOST_STATES) if node_cost else 0
     return MemoryPlan(

@@ -6,7 +6,7 @@ has the expectation "sum of f over the level", for any f. Sums of f = 1 count no
 the probability that it comes to the history. All numbers are logarithms: those of chess do not fit a float.
 
 References: Knuth 1975, "Estimating the efficiency of backtrack programs", theorem 1 (width 1). Chen 1992, "Heuristic
-sampling: a method for predicting the performance of tree searching programs". Vaisman, Kroese 2017, "Stochastic
+sampling: a method for predicting the performance of tree searching programs". Vaisman and Kroese 2017, "Stochastic
 enumeration method for counting trees" (this one).
 """
 
@@ -151,7 +151,7 @@ class SizeEstimate:
     visited: int
 
     def nodes_per_iteration(self, estimator: str) -> Interval:
-        """Returns the number of histories that one iteration visits under the uniform strategy, over all players.
+        """Returns the number of histories that one iteration visits under uniform play, summed over all players.
 
         Args:
             estimator: ``"full"``, ``"chance"``, ``"external"`` or ``"outcome"``; any other name raises a ConfigError.
