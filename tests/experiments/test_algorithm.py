@@ -76,7 +76,7 @@ def test_every_name_runs(name):
     ("given", "message"),
     [
         ("externl", "Did you mean 'external'.*Give one of full, chance"),
-        ("external(batch=8", "is not name"),
+        ("external(batch=8", "does not have the form name"),
         ("cfr+(minimizer=rm)", "unknown parameter 'minimizer'"),
         ("openspiel:dcfr", "unknown name 'openspiel:dcfr'.*openspiel:cfr"),
         (3, "give a name, a Solver"),
