@@ -297,7 +297,8 @@ class ScheduledAverage(PowerAverage):
     """The average whose exponent falls from gamma to gamma - drop during the run (Zhang, McAleer and Sandholm 2026).
 
     Before iteration t + 1, the sums are multiplied by (t / (t + 1))^gamma_t with gamma_t = gamma - drop * min(t, n) /
-    n. The paper's HS-PCFR+(30) is predictive regret matching+ with this average; HS-PCFR+(15) has gamma = 15.
+    n. The paper's HS-PCFR+(30) is predictive regret matching+ with this average and gamma = 30; HS-PCFR+(15) has
+    gamma = 15.
 
     Args:
         gamma: The exponent at the beginning, at least `drop`.

@@ -38,12 +38,12 @@ def check_minimizer(minimizer: Minimizer | str, *, seed: int = 0) -> Report:
 
     Args:
         minimizer: A minimizer or its short name.
-        seed: Seed for the values.
+        seed: Seed for the random action values.
 
     Regret at one infoset must stay below the minimizer's ``regret_bound(rounds, num_actions, width)``, where width is
-    the range of the values, or below the known bound of a built-in rule. If neither exists, the limit after 16,000
-    rounds is 8 times the larger of two values after 1,000 rounds: the minimizer's regret and the bound for regret
-    matching.
+    the range of the action values, or below the known bound of a built-in rule. If neither exists, the limit after
+    16,000 rounds is 8 times the larger of two values after 1,000 rounds: the minimizer's regret and the bound for
+    regret matching.
 
     Raises:
         CheckError: At the first error found.

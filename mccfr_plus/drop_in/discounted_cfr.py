@@ -42,7 +42,7 @@ class _DCFRSolver(FullCFRSolver):
 
 
 class DCFRSolver(_DCFRSolver):
-    """DCFR with alternating updates and the paper's parameters as defaults.
+    """DCFR with alternating updates and, as defaults, the parameters of Brown and Sandholm (2019).
 
     Args:
         game: A `pyspiel.Game`.

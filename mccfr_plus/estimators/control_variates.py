@@ -194,7 +194,7 @@ class Baseline(Component):
     Args:
         rate: Weight of the newest value in the mean, in (0, 1]. Small rates average out noise, which only sampled
             values have. Large rates follow the changing strategies faster.
-        backup: Which values are averaged: ``"expected"``, the expectation over the children's baselines (Davis et al.
+        backup: Which values are averaged: ``"expected"``, the expectation of the children's baselines (Davis et al.
             2020), or ``"sampled"``, the value that the traversal sampled (Schmid et al. 2019, who use a rate of 0.5).
 
     Examples:

@@ -52,9 +52,10 @@ class Estimator(Component):
 
     1. Call `touch` at each of the player's infosets that the kernel enters, parents before children, and before adding
        to that infoset's slots.
-    2. Apart from this, do not modify the arguments; all of them may be read.
-    3. Draw random numbers only through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate all
-       outcomes.
+    2. Apart from these calls and the additions to ``scratch.gradient``, do not modify the arguments; all of them may be
+       read.
+    3. Draw random numbers only through `mccfr_plus.estimators.traversal`, so that `check_estimator` can enumerate
+       all outcomes.
     4. Expect several calls per gradient (``batch``); the solver averages their results.
 
     docs/tutorials/own-components.md has a complete example.
@@ -259,7 +260,7 @@ def inclusion_by_average(parameters, average, slot, total):
 
 @dataclass(frozen=True)
 class AverageStrategySampling(OpponentsSampled):
-    """External sampling of a random subset of the player's actions (Gibson et al. 2012).
+    """External sampling that visits only a random subset of the player's actions (Gibson et al. 2012).
 
     Each of the player's actions is visited independently with probability
 

@@ -53,7 +53,7 @@ def sample_public_chance(parameters, sampling_weights, tree, strategy, scratch, 
 class PublicChanceSampling(Estimator):
     """Public chance sampling: draws public outcomes and visits all hands and actions (Johanson et al. 2012, section 3).
 
-    This estimator needs a public tree. If chance deals nothing but hands, it equals `Full`.
+    This estimator needs a public tree. If chance deals nothing but hands, this estimator equals `Full`.
 
     Examples:
         >>> solver = mccfr_plus.Solver("leduc_poker", mccfr_plus.PublicChanceSampling(), seed=1)

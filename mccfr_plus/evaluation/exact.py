@@ -32,8 +32,8 @@ class Evaluation(NamedTuple):
         values: ``[num_players]`` float64, expected payoffs if all players follow the policy.
         best_response_values: ``[num_players]`` float64, payoff of each player's best response to the others. In games
             of imperfect recall, this is the payoff of OpenSpiel's best response, which plays one action per information
-            set; the actions are chosen in order, from the last information sets to the first. The best strategy of this
-            kind may earn more, but is NP-hard to find.
+            set; the actions are chosen in order, from the last information sets to the first. The best strategy that
+            plays one action per information set may earn more than this, but finding it is NP-hard.
         perfect_recall_values: ``[num_players]`` float64, the best-response payoff of a player that remembers everything
             it saw and did; equal to `best_response_values` in games of perfect recall.
 

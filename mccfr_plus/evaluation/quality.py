@@ -89,8 +89,8 @@ def estimate_quality(
     Args:
         game: See `head_to_head`, which also documents the errors and the arguments not listed here.
         policy: The policy to evaluate.
-        seconds: Approximate wall-clock time. The time limits the number of samples, so results may differ slightly
-            even with equal seeds.
+        seconds: Approximate wall-clock time. The number of samples depends on the available time, so results may differ
+            slightly even with equal seeds.
 
     Examples:
         >>> from mccfr_plus.evaluation import estimate_quality

@@ -51,9 +51,9 @@ def sampled_best_response(
     response's value in the original game: E max >= max E. The confidence interval of this upper bound is computed from
     `repetitions` sampled games. It accounts for events that occur in none of the n = `num_samples` * `repetitions`
     samples: with confidence 1 - error, their probability is below log(1 / error) / n (Hanley and Lippman-Hand 1983),
-    and their payoff is at most the largest payoff in the game. The lower bound is the payoff, in new games, of a
-    strategy that plays the actions that were best over all repetitions and follows `policy` elsewhere. Both bounds
-    converge to the best response's value as `num_samples` increases. All actions of the responding player are
+    and the payoff when they occur is at most the largest payoff in the game. The lower bound is the payoff, in new
+    games, of a strategy that plays the actions that were best over all repetitions and follows `policy` elsewhere. Both
+    bounds converge to the best response's value as `num_samples` increases. All actions of the responding player are
     traversed, so this player must have few decisions per game. See `head_to_head` for the arguments not listed here and
     for errors.
 

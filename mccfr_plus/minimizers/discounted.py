@@ -102,8 +102,8 @@ class Discounted(Minimizer):
 
     Args:
         alpha: Exponent for positive regrets; with infinity, they are not discounted. With alpha < 1, positive regrets
-            that receive no additions eventually underflow to 0, after which the next strategy is uniform; with alpha =
-            0, this takes about a thousand iterations.
+            that receive no additions eventually underflow to 0; with alpha = 0, this takes about a thousand iterations.
+            When no positive regret is left, the next strategy is uniform.
         beta: Exponent for negative regrets; minus infinity drops them.
 
     Examples:

@@ -33,7 +33,8 @@ class Minimizer(Component):
 
     1. ``values[first:last]`` are the counterfactual values of the actions, and ``strategy[first:last]`` is the strategy
        that was played. Update ``tables[:, first:last]`` and write the next strategy to ``strategy[first:last]``.
-    2. Return the infoset's value for its parent: for regret matching, the expected value of the strategy played.
+    2. Return the value that the infoset passes to its parent: for regret matching, the expected value of the strategy
+       played.
     3. Do not write to other slots. You may use ``values[first:last]`` as scratch memory.
     4. Never write anything but probabilities to `strategy`, even temporarily: with ``thread_mode="fast"``, threads
        share it.
@@ -79,7 +80,7 @@ class Minimizer(Component):
         return np.zeros((self.num_tables, tree.slot_capacity))
 
     def begin(self, tree: Tree, tables: np.ndarray) -> None:
-        """Initializes, in place, entries of `tables` that depend on all infosets, if the minimizer needs `INFOSETS`."""
+        """Initializes, in place, the entries of `tables` that depend on all infosets, where `INFOSETS` is needed."""
 
     def cumulative_regrets(self, tables: np.ndarray, parameters: np.ndarray, slots: slice) -> np.ndarray:
         """Returns the current cumulative regrets of one infoset's actions."""
@@ -260,8 +261,9 @@ class RegretMatchingPlus(Minimizer):
 class PredictiveRegretMatching(Minimizer):
     """Predictive regret matching (Farina, Kroer and Sandholm 2021, algorithm 3).
 
-    Let r be the regrets of this iteration and R the cumulative regrets. Then R += r, and the next strategy is
-    proportional to [R + r]+, or uniform if no entry is positive: r serves as the prediction of the next regrets.
+    Let r be the regrets of this iteration and R the cumulative regrets. Then R becomes R + r, and the next
+    strategy is proportional to [R + r]+ with this new R, or uniform if no entry is positive: r serves as the prediction
+    of the next regrets.
 
     Examples:
         >>> solver = mccfr_plus.Solver("kuhn_poker", "full", mccfr_plus.PredictiveRegretMatching())

@@ -105,7 +105,7 @@ class RegularizedMirrorDescent(Minimizer):
 
     Args:
         tau: Weight of the regularizer in the first period, in units of payoff, from 0 to the square root of kappa.
-        gamma: Minimum probability of an action times the number of actions, from 0 to 1. The last strategy approaches
+        gamma: Number of actions times the minimum probability of an action, from 0 to 1. The last strategy approaches
             an equilibrium of the game in which this minimum applies to all players.
         kappa: 1 / (initial step size)^2, in units of payoff^2, above 0.
         period: Number of iterations after which tau is halved, at least 1.

@@ -152,9 +152,9 @@ class TreePolicy(JointTablePolicy, openspiel_policy.TabularPolicy, Mapping):
     """A joint policy of all players: an `open_spiel.python.policy.TabularPolicy`.
 
     The policy's indexed attributes (``states``, ``action_probability_array``, ...) are built on first use; writing to
-    ``action_probability_array`` changes the policy. It is also a mapping from information state strings to ``[(action,
-    probability), ...]``, which `pyspiel.exploitability` and `pyspiel.nash_conv` accept. Later iterations of the solver
-    do not change the policy.
+    ``action_probability_array`` changes the policy. The policy is also a mapping from information state strings to
+    ``[(action, probability), ...]``, which `pyspiel.exploitability` and `pyspiel.nash_conv` accept. Later iterations of
+    the solver do not change the policy.
 
     Args:
         tree: The game.

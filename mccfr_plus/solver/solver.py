@@ -43,7 +43,8 @@ class Solver(IterativeSolver):
     Args:
         game: A `pyspiel.Game`, a game string, or a `GameTree`.
         estimator: An `Estimator` or its short name: full, chance, opponent, external, outcome, balanced,
-            average_strategy, escher, best_response, public_chance; with parameters as in ``"outcome(epsilon=0.3)"``.
+            average_strategy, escher, best_response, public_chance; parameters may be added to the name, as in
+            ``"outcome(epsilon=0.3)"``.
         minimizer: A `Minimizer` or its short name: rm, rm+, linear, linear+, dcfr, dcfr_pruning, dcfr+, hs_dcfr, prm,
             prm+, pdcfr+, sapcfr+, apcfr+, smooth_prm+, rtcfr+, mmd, reg_cfr, hedge, ftrl, omd.
         averaging: A `PowerAverage` or its short name: uniform, linear, power, schedule, exact, lazy, stochastic,

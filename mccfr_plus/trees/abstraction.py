@@ -47,11 +47,11 @@ def abstract(
     Args:
         game: The real game; simultaneous moves are converted, as by `load_game`.
         bucket: A function ``bucket(state, player)`` that maps the real `pyspiel.State`, without changing it, to a
-            number, a string or a tuple of these (or any hashable value whose `repr` identifies it). It must depend only
-            on the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view, player)`` that
-            maps `view`, the output of `look` in the game's compiled rules, to an integer from 0 to 2^62 - 1. The
-            abstract game is then traversed with compiled rules, at full speed. With perfect recall, a state keeps a
-            hash of each player's past.
+            number, a string or a tuple of these (or any hashable value whose `repr` identifies it). The result must
+            depend only on the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view,
+            player)`` that maps `view`, the output of `look` in the game's compiled rules, to an integer from 0 to 2^62
+            - 1. The abstract game is then traversed with compiled rules, at full speed. With perfect recall, a state
+            keeps a hash of each player's past.
         recall: ``"imperfect"`` or ``"perfect"``.
         key: A function like `bucket` whose result replaces the history of public actions.
 
