@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--checkpoint_interval", type=command.duration, help="Time between checkpoints, such as 90s. Default: 60s.")
     add("--resume", action="store_true", help="Continue the run saved in the file given by --checkpoint.")
     meaning = (
-        "Append a line of JSON for each evaluation to this file, with its iterations, nodes_touched, seconds and "
+        "For each evaluation, append to this file a line of JSON with iterations, nodes_touched, seconds and "
         "exploitability."
     )
     add("--log", help=meaning)

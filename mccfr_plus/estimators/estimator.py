@@ -260,7 +260,7 @@ def inclusion_by_average(parameters, average, slot, total):
 
 @dataclass(frozen=True)
 class AverageStrategySampling(OpponentsSampled):
-    """External sampling that visits only a random subset of the player's actions (Gibson et al. 2012).
+    """External sampling that visits only a random subset of the updating player's actions (Gibson et al. 2012).
 
     Each of the player's actions is visited independently with probability
 

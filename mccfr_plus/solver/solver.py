@@ -310,9 +310,9 @@ class Solver(IterativeSolver):
     def evaluate(self) -> Evaluation:
         """Returns the values, NashConv and exploitability of the average policy.
 
-        If the tree is lazy, the game is compiled once, and a BudgetError is raised if the game is too large; for
-        bounds on the exploitability, see `mccfr_plus.evaluation`. With ``tree="rules"``, the traversal uses all cores;
-        20 billion histories take minutes.
+        If the tree is lazy, the game is compiled once, and a `BudgetError` is raised if the game is too large; for
+        bounds on the exploitability of such games, see `mccfr_plus.evaluation`. With ``tree="rules"``, the traversal
+        uses all cores; 20 billion histories take minutes.
         """
         if RULES in self.tree.provides and self.tree.perfect_recall:
             self._engine.number_infosets()

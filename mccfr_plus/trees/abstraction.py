@@ -45,13 +45,13 @@ def abstract(
     exactly in that game.
 
     Args:
-        game: The real game; simultaneous moves are converted, as by `load_game`.
+        game: The real game; simultaneous moves are converted to sequential ones, as by `load_game`.
         bucket: A function ``bucket(state, player)`` that maps the real `pyspiel.State`, without changing it, to a
             number, a string or a tuple of these (or any hashable value whose `repr` identifies it). The result must
             depend only on the player's information. Alternatively, a Numba kernel ``bucket(parameters, table, view,
-            player)`` that maps `view`, the output of `look` in the game's compiled rules, to an integer from 0 to 2^62
-            - 1. The abstract game is then traversed with compiled rules, at full speed. With perfect recall, a state
-            keeps a hash of each player's past.
+            player)`` that maps `view`, the output of `look` in the game's compiled rules, to a nonnegative integer
+            below 2^62. The abstract game is then traversed with compiled rules, at full speed. With perfect recall, a
+            state keeps a hash of each player's past.
         recall: ``"imperfect"`` or ``"perfect"``.
         key: A function like `bucket` whose result replaces the history of public actions.
 
