@@ -170,7 +170,7 @@ def test_searches_in_a_game_with_more_actions(command, typed, tmp_path):
     assert "bets=r20" in found.out  # which the policy answers, though its own game lacks it
     refused = command("play", "kuhn_poker", path, "--search=1")
     assert (refused.code, refused.out) == (2, "")
-    assert "has only 0 of the" in refused.err.splitlines()[-1]
+    assert "only 0 occur in" in refused.err.splitlines()[-1]
 
 
 @pytest.fixture

@@ -74,7 +74,7 @@ def test_equal_states_are_equal_files(path):
     [
         (lambda arrays: arrays.pop("tables"), "'tables'"),
         (lambda arrays: arrays.update(more=np.zeros(1)), "'more'"),
-        (lambda arrays: arrays.update(strategy=np.zeros(8)), r"'strategy' is \['<f8', \[7\]\]"),
+        (lambda arrays: arrays.update(strategy=np.zeros(8)), r"'strategy' in the file is \['<f8', \[7\]\]"),
         (lambda arrays: arrays.update(strategy=np.zeros(7, np.float32)), "<f4"),
     ],
     ids=["one less", "one more", "another shape", "another dtype"],

@@ -183,7 +183,7 @@ def test_files_and_processes_take_the_function(tmp_path, monkeypatch, interprete
 CALLS = itertools.count()
 MISTAKES = [
     (lambda state, player: 1 / 0, {}, r"bucket raised ZeroDivisionError for player 0 of .* history \[.*division"),
-    (lambda state, player: [1], {}, r"bucket returned \[1\] .*not hashable: return a number, a string or a tuple"),
+    (lambda state, player: [1], {}, r"bucket returned \[1\] .*not hashable: return a number, a string, or a tuple"),
     (lambda state, player: object(), {}, "no text of its own: return a number"),
     (lambda state, player: next(CALLS), {}, "make bucket and key depend only on what the player knows"),
     (lambda state, player: str(state), {}, "cannot tell apart: make bucket and key depend only on"),

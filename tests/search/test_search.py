@@ -231,7 +231,7 @@ ERRORS = [
     ({"start": 0}, ConfigError, "start=0"),
     ({"iterations": 0}, ConfigError, "iterations=0"),
     ({"seconds": -1}, ConfigError, "seconds=-1"),
-    ({"game": "liars_dice"}, GameError, "has only 0 of the"),
+    ({"game": "liars_dice"}, GameError, "only 0 occur in"),
 ]
 
 
