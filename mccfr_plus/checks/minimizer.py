@@ -84,12 +84,13 @@ def play_rounds(tree, strategy, tables, scratch, parameters, values, against, be
     record = tree.infosets[1]
     first, count = record["first_slot"], record["num_actions"]
     for number in range(len(values)):
-        likeliest = 0  # a loop, as numba imports scipy.linalg, a quarter of a second start, for np.argmax
-        for action in range(1, count):
-            if strategy[first + action] > strategy[first + likeliest]:
-                likeliest = action
-        for action in range(count if against else 0):
-            values[number, action] = 0.0 if action == likeliest else 1.0
+        if against:
+            likeliest = first  # a loop, as numba imports scipy.linalg, a quarter of a second start, for np.argmax
+            for slot in range(first + 1, first + count):
+                if strategy[slot] > strategy[likeliest]:
+                    likeliest = slot
+            values[number] = 1.0
+            values[number, likeliest - first] = 0.0
         begin_gradient(tree, scratch, 0)
         for action in range(count):
             scratch.gradient[first + action] = values[number, action]
